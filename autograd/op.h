@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace carousel {
+
+/// The one list of differentiable operations. A name here without a row in the gradient table fails the tests.
+#define CAROUSEL_OPS(X)                                                                                            \
+  X(leaf)                                                                                                          \
+  X(add) X(sub) X(mul) X(div) X(pow) X(maximum) X(minimum) X(clamp) X(where)                                       \
+  X(neg) X(abs) X(square) X(reciprocal) X(exp) X(expm1) X(log) X(log1p) X(sqrt) X(rsqrt) X(sin) X(cos)             \
+  X(tanh) X(sigmoid) X(softplus) X(relu) X(silu) X(gelu) X(erf)                                                    \
+  X(sum) X(mean) X(max) X(min) X(logsumexp) X(softmax) X(log_softmax)                                              \
+  X(matmul) X(linear)                                                                                              \
+  X(slice) X(select) X(transpose) X(permute) X(unsqueeze) X(squeeze) X(expand) X(reshape)                          \
+  X(concatenate) X(stack) X(gather) X(scatter_add) X(take_rows)                                                    \
+  X(dropout) X(layer_norm) X(cross_entropy) X(rnn)
+
+enum class Op : uint8_t {
+#define CAROUSEL_OP(name) name,
+  CAROUSEL_OPS(CAROUSEL_OP)
+#undef CAROUSEL_OP
+      count
+};
+
+std::string_view to_string(Op op);
+
+}  // namespace carousel

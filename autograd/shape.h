@@ -1,0 +1,20 @@
+#pragma once
+
+#include <carousel/autograd/variable.h>
+
+/// Differentiable forms of the views of tensor/tensor.h and of tensor/join.h: nothing is saved but shapes.
+namespace carousel {
+
+Variable slice(const Variable& x, int64_t axis, Slice range);
+Variable select(const Variable& x, int64_t axis, int64_t index);
+Variable transpose(const Variable& x, int64_t axis1, int64_t axis2);
+Variable permute(const Variable& x, const Dims& axes);
+Variable unsqueeze(const Variable& x, int64_t axis);
+Variable squeeze(const Variable& x, int64_t axis);
+Variable expand(const Variable& x, const Shape& shape);
+Variable reshape(const Variable& x, const Shape& shape);
+Variable concatenate(std::span<const Variable> parts, int64_t axis);
+Variable stack(std::span<const Variable> parts, int64_t axis);
+Variables split(const Variable& x, std::span<const int64_t> sizes, int64_t axis);
+
+}  // namespace carousel

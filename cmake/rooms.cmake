@@ -1,0 +1,22 @@
+# carousel_room(NAME SOURCES... [ROOMS left neighbours] [PRIVATE libraries]): one folder of the library as an object
+# library. A test links only the rooms it needs, so that an arrow pointing the wrong way does not link.
+function(carousel_room name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;PRIVATE" ${ARGN})
+  add_library(carousel_${name} OBJECT ${ARG_SOURCES})
+  target_include_directories(carousel_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(carousel_${name} PUBLIC fmt::fmt PRIVATE ${ARG_PRIVATE})
+  carousel_compile_settings(carousel_${name})
+endfunction()
+
+# Language level, warnings and sanitizers: for everything that is ours.
+function(carousel_compile_settings target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+    $<$<BOOL:${CAROUSEL_WERROR}>:-Werror>)
+  if(CAROUSEL_SANITIZE)
+    target_compile_options(${target} PUBLIC -fsanitize=${CAROUSEL_SANITIZE} -fno-omit-frame-pointer -g)
+    target_link_options(${target} PUBLIC -fsanitize=${CAROUSEL_SANITIZE})
+  endif()
+endfunction()

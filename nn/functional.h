@@ -1,0 +1,30 @@
+#pragma once
+
+#include <carousel/autograd/variable.h>
+
+#include <optional>
+
+/// Operations of neural networks, each one node.
+namespace carousel {
+
+/// Inverted dropout whose mask is a pure function of its arguments: row r of x [B, T, H] at step t is keyed by (key,
+/// first_step + t, r, feature), so that step by step equals the whole sequence. x [B, H] counts as one step.
+Variable sequence_dropout(const Variable& x, double probability, uint64_t key, int64_t first_step = 0);
+
+/// Layer normalisation over the last axis; weight and bias [D].
+Variable layer_norm(const Variable& x, const Variable& weight, const Variable& bias, double eps = 1e-5);
+
+struct CrossEntropyOptions {
+  std::optional<int64_t> ignore_index;  ///< targets of this value count nothing
+};
+/// Mean over the counted targets of -log softmax(logits)[target], in nats: logits [.., V], targets int64 [..] -> [].
+/// When nothing is counted the loss is 0 with zero gradient. Saves the softmax; throws IndexError for a target outside
+/// [0, V), ShapeError.
+Variable cross_entropy(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
+/// The same for each position, not averaged: [..]; 0 where ignored.
+Variable cross_entropy_per_position(const Variable& logits, const Tensor& targets,
+                                    const CrossEntropyOptions& options = {});
+/// Mean squared error; throws ShapeError, with both shapes, unless they are equal.
+Variable mse(const Variable& prediction, const Variable& target);
+
+}  // namespace carousel

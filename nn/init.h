@@ -1,0 +1,18 @@
+#pragma once
+
+#include <carousel/tensor/random.h>
+#include <carousel/tensor/tensor.h>
+
+/// Initial values. fan_in and fan_out are the last and first size of a matrix [out, in].
+namespace carousel::init {
+
+Tensor uniform(const Shape& shape, double bound, Rng& rng, DType dtype = DType::float32);  ///< U(-bound, bound)
+Tensor normal(const Shape& shape, double deviation, Rng& rng, DType dtype = DType::float32);
+Tensor xavier_uniform(const Shape& shape, Rng& rng, DType dtype = DType::float32);   ///< Glorot, Bengio 2010
+Tensor xavier_normal(const Shape& shape, Rng& rng, DType dtype = DType::float32);
+Tensor kaiming_uniform(const Shape& shape, Rng& rng, DType dtype = DType::float32);  ///< He and others 2015, ReLU gain
+Tensor kaiming_normal(const Shape& shape, Rng& rng, DType dtype = DType::float32);
+/// Orthonormal rows or columns, whichever are fewer (Saxe, McClelland, Ganguli 2014), times `gain`.
+Tensor orthogonal(const Shape& shape, Rng& rng, double gain = 1, DType dtype = DType::float32);
+
+}  // namespace carousel::init

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <carousel/nn/module.h>
+#include <carousel/tensor/random.h>
+
+namespace carousel {
+
+/// y = x W^T + b: x [.., D] -> [.., H]. Parameters weight [H, D], bias [H], both U(-1/sqrt(D), 1/sqrt(D)).
+class Linear : public Module {
+ public:
+  struct Config {
+    bool bias = true;
+  };
+  Linear(int64_t input_size, int64_t output_size, const Config& config, Rng& rng, DType dtype = DType::float32);
+  Variable forward(const Variable& x) const;
+
+ private:
+  Variable weight_, bias_;
+};
+
+/// Rows of weight [V, D] at int64 tokens [..] -> [.., D]. Weights N(0, 1). Throws IndexError naming token and V.
+class Embedding : public Module {
+ public:
+  Embedding(int64_t vocabulary_size, int64_t embedding_size, Rng& rng, DType dtype = DType::float32);
+  Variable forward(const Tensor& tokens) const;
+
+ private:
+  Variable weight_;
+};
+
+/// (x - mean) / sqrt(variance + eps) * weight + bias over the last axis (Ba, Kiros, Hinton 2016), two-pass variance.
+/// Parameters weight [D] = 1, bias [D] = 0, neither decayed.
+class LayerNorm : public Module {
+ public:
+  struct Config {
+    double eps = 1e-5;
+  };
+  LayerNorm(int64_t size, const Config& config, DType dtype = DType::float32);
+  Variable forward(const Variable& x) const;
+
+ private:
+  Config config_;
+  Variable weight_, bias_;
+};
+
+/// Inverted dropout (Srivastava and others 2014): in training each element is zeroed with probability p and the rest
+/// divided by 1 - p; in evaluation, the identity.
+class Dropout : public Module {
+ public:
+  explicit Dropout(double probability);  ///< throws ValueError outside [0, 1)
+  Variable forward(const Variable& x, Rng& rng) const;
+
+ private:
+  double probability_;
+};
+
+}  // namespace carousel

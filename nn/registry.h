@@ -1,0 +1,54 @@
+#pragma once
+
+#include <carousel/nn/fields.h>
+#include <carousel/nn/sequence_layer.h>
+#include <carousel/tensor/random.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace carousel {
+
+/// What every layer is told, whatever its kind.
+struct LayerShape {
+  int64_t input_size;
+  int64_t hidden_size;
+  DType dtype = DType::float32;
+};
+
+/// A configuration record of some layer kind, held behind its list of fields.
+class LayerConfig {
+ public:
+  template <class Record>  // a Record has `Fields fields(Record&)`
+  static LayerConfig of(Record record) {
+    auto held = std::make_shared<Record>(std::move(record));
+    return LayerConfig(held, fields(*held));
+  }
+  template <class Record>
+  const Record& as() const {
+    return *static_cast<const Record*>(record_.get());
+  }
+  const Fields& field_list() const { return fields_; }
+
+ private:
+  LayerConfig(std::shared_ptr<void> record, Fields fields) : record_(std::move(record)), fields_(std::move(fields)) {}
+  std::shared_ptr<void> record_;
+  Fields fields_;
+};
+
+/// A kind of sequence layer: `--model NAME` in every program.
+struct LayerKind {
+  std::string name;
+  std::string help;
+  std::function<LayerConfig()> default_config;
+  std::function<std::unique_ptr<SequenceLayer>(const LayerShape&, const LayerConfig&, Rng&)> make;
+};
+
+/// Every kind, in the order of registry.cpp: the one place to register a layer.
+const std::vector<LayerKind>& layer_kinds();
+/// Throws ValueError listing the names, with the nearest one, when there is no such kind.
+const LayerKind& layer_kind(std::string_view name);
+
+}  // namespace carousel

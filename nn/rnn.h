@@ -1,0 +1,37 @@
+#pragma once
+
+#include <carousel/nn/fields.h>
+#include <carousel/nn/sequence_layer.h>
+#include <carousel/tensor/random.h>
+
+namespace carousel {
+
+struct RnnConfig {
+  std::string nonlinearity = "tanh";
+};
+Fields fields(RnnConfig& config);
+
+/// The simple recurrent network of Elman (Finding Structure in Time, 1990), in PyTorch's parametrisation:
+///   h_t = f(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh),  y_t = h_t,  f = tanh or relu.
+/// Parameters: weight_ih [H, D], weight_hh [H, H], bias_ih [H], bias_hh [H], all U(-1/sqrt(H), 1/sqrt(H)).
+/// State: h [B, H]. The fused forward is one node a sequence; it saves x and h, and its backward shows a visitor the
+/// saved "h" and the total gradient "h".
+class Rnn : public SequenceLayer {
+ public:
+  Rnn(int64_t input_size, int64_t hidden_size, const RnnConfig& config, Rng& rng, DType dtype = DType::float32);
+
+  int64_t input_size() const override;
+  int64_t output_size() const override;
+  DType dtype() const override;
+  int64_t state_size(int64_t) const override { return output_size(); }
+  State initial_state(int64_t batch) const override;
+  StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
+  SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;
+
+ private:
+  Variable activate(const Variable& z) const;
+  RnnConfig config_;
+  Variable weight_ih_, weight_hh_, bias_ih_, bias_hh_;
+};
+
+}  // namespace carousel

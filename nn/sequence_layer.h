@@ -1,0 +1,74 @@
+#pragma once
+
+#include <carousel/nn/module.h>
+#include <carousel/nn/state.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace carousel {
+
+/// What a visitor sees of a layer's backward pass, a block of consecutive time steps at a time, from the last block to
+/// the first. Tensors are time-major views [steps, B, ..] in the layer's own memory: look, copy, do not keep.
+struct BackwardView {
+  std::string layer;   ///< path within the stack: "layers.0"
+  int64_t first_step;  ///< the block is steps first_step .. first_step + steps - 1
+  std::vector<std::pair<std::string, Tensor>> saved;     ///< activations by name: Elman "h"; LSTM "i", "f", "g", ...
+  std::vector<std::pair<std::string, Tensor>> gradient;  ///< d loss / d state[t] by name, the total derivative
+};
+using BackwardVisitor = std::function<void(const BackwardView&)>;
+
+/// What a whole-sequence call may be told besides its input.
+struct SequenceOptions {
+  Tensor reset;    ///< bool [B, T]: true zeroes the row's state before step t, and cuts the gradient there
+  Tensor lengths;  ///< int64 [B]: row b ends after lengths[b] steps; later outputs are zero, the state stays
+  /// Dropout of this pass is a pure function of key, layer, step, row and feature; none: no dropout even in training.
+  std::optional<uint64_t> dropout_key;
+  BackwardVisitor visitor;  ///< called during backward; costs nothing when empty
+  std::string path;         ///< set by a stack: names the layer to the visitor
+};
+
+/// The same for one step.
+struct StepOptions {
+  Tensor reset;  ///< bool [B]
+  std::optional<uint64_t> dropout_key;
+  int64_t time = 0;  ///< the step's number in its sequence, for dropout
+};
+
+struct StepResult {
+  Variable output;  ///< [B, H]
+  State state;
+};
+
+struct SequenceResult {
+  Variable output;  ///< [B, T, H]; in memory it may be time-major
+  State state;      ///< after the last step
+};
+
+/// One way to remember. `step` is the readable definition; `forward` over a whole sequence is the same unrolled, unless
+/// a layer has a fused kernel, which tests hold to the unrolled one.
+class SequenceLayer : public Module {
+ public:
+  virtual int64_t input_size() const = 0;   ///< D
+  virtual int64_t output_size() const = 0;  ///< H
+  virtual DType dtype() const = 0;
+  /// Numbers that one row carries after t tokens.
+  virtual int64_t state_size(int64_t t) const = 0;
+  virtual State initial_state(int64_t batch) const = 0;  ///< zeros, without history
+
+  /// x_t [B, D], state -> (y_t [B, H], state). Throws ShapeError naming what does not fit.
+  virtual StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const = 0;
+
+  /// x [B, T, D], state -> (y [B, T, H], state). T = 0 gives an empty output and the state as it came.
+  virtual SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const;
+
+  /// forward by the definition: one step() after another.
+  SequenceResult unroll(const Variable& x, const State& state, const SequenceOptions& options = {}) const;
+};
+
+/// Throws ShapeError or ValueError, naming `layer`, unless x, state, reset and lengths fit.
+void check_sequence(std::string_view layer, const SequenceLayer& self, const Variable& x, const State& state,
+                    const SequenceOptions& options);
+
+}  // namespace carousel

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <carousel/nn/sequence_layer.h>
+
+#include <memory>
+#include <vector>
+
+namespace carousel {
+
+/// Layers one above the other, with dropout on what passes between them (not after the last). Its State holds each
+/// layer's under "0.", "1.", ...
+class Stack : public SequenceLayer {
+ public:
+  /// Throws ValueError when empty, ShapeError when a layer's input is not the one below's output.
+  Stack(std::vector<std::unique_ptr<SequenceLayer>> layers, double dropout);
+
+  int64_t input_size() const override;
+  int64_t output_size() const override;
+  DType dtype() const override;
+  int64_t state_size(int64_t t) const override;
+  State initial_state(int64_t batch) const override;
+  StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
+  SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;
+
+ private:
+  std::vector<std::unique_ptr<SequenceLayer>> layers_;
+  double dropout_;
+};
+
+}  // namespace carousel

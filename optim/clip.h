@@ -1,0 +1,15 @@
+#pragma once
+
+#include <carousel/nn/module.h>
+
+namespace carousel {
+
+/// Scales all gradients so that their joint 2-norm is at most `limit` (> 0), and returns the norm from before (Pascanu,
+/// Mikolov, Bengio 2013). The sum of squares is in double, so it does not overflow. A norm that is not finite is
+/// returned and no gradient is touched.
+double clip_grad_norm(const std::vector<NamedParameter>& parameters, double limit);
+/// Clamps every element of every gradient to [-limit, limit].
+void clip_grad_value(const std::vector<NamedParameter>& parameters, double limit);
+double grad_norm(const std::vector<NamedParameter>& parameters);
+
+}  // namespace carousel

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+namespace carousel {
+
+/// Threads for kernels and BLAS together. The default is what the process may use: its affinity mask and its
+/// container's CPU quota. `set_threads` throws ValueError outside [1, 1024].
+int threads();
+void set_threads(int count);
+
+/// What this build computes with, for reports.
+struct RuntimeInfo {
+  std::string blas;         ///< "OpenBLAS 0.3.21 (openmp)" or "none (plain products)"
+  std::string blas_kernel;  ///< the kernel that OpenBLAS chose, "Haswell"
+  std::string simd;         ///< the SIMD target that Highway chose, "AVX3_DL"
+  int threads = 1;
+};
+RuntimeInfo runtime_info();
+std::string to_string(const RuntimeInfo& info);  ///< one line
+
+/// Compares a small BLAS product with the plain one, in float and double; throws ValueError naming the BLAS and its
+/// kernel when they differ (old OpenBLAS kernels are wrong on some new processors). The first matrix product of a
+/// process calls it; it takes microseconds.
+void check_blas();
+
+}  // namespace carousel

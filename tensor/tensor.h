@@ -1,0 +1,105 @@
+#pragma once
+
+#include <carousel/tensor/dims.h>
+#include <carousel/tensor/dtype.h>
+#include <carousel/tensor/error.h>
+#include <carousel/tensor/storage.h>
+
+#include <iosfwd>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace carousel {
+
+/// Half-open range of positions along one axis, `start, start + step, ...` before `stop`. Negative positions count
+/// from the end; both ends are clamped to the axis, as in NumPy.
+struct Slice {
+  int64_t start = 0;
+  int64_t stop = std::numeric_limits<int64_t>::max();
+  int64_t step = 1;  // > 0
+};
+
+/// An N-dimensional array: a shape, strides and an offset into a shared Storage. Copying a Tensor copies the handle,
+/// never the numbers; views share them. A default Tensor is undefined: it holds nothing, and only `defined` may be
+/// asked of it.
+class Tensor {
+ public:
+  Tensor() = default;
+  /// Uninitialised, row-major. Throws ShapeError for negative or too large sizes.
+  explicit Tensor(Shape shape, DType dtype = DType::float32);
+  /// A view of `storage`; the caller vouches that it fits. `offset` and `strides` in elements.
+  Tensor(std::shared_ptr<Storage> storage, int64_t offset, Shape shape, Dims strides, DType dtype);
+
+  template <class T>
+  static Tensor from(std::span<const T> values, Shape shape);  ///< copies; throws ShapeError when counts differ
+  template <class T>
+  static Tensor from(const std::vector<T>& values, Shape shape);  ///< the same; also for std::vector<bool>
+  static Tensor from(std::initializer_list<double> values, Shape shape, DType dtype = DType::float32);
+  static Tensor scalar(double value, DType dtype = DType::float32);  ///< shape []
+
+  bool defined() const { return storage_ != nullptr; }
+  const Shape& shape() const { return shape_; }
+  const Dims& strides() const { return strides_; }
+  int64_t offset() const { return offset_; }
+  DType dtype() const { return dtype_; }
+  int rank() const { return shape_.rank(); }
+  int64_t size(int64_t axis) const;  ///< throws IndexError
+  int64_t numel() const { return numel_; }
+  const std::shared_ptr<Storage>& storage() const { return storage_; }
+  bool is_contiguous() const;
+  uint64_t version() const { return storage_->version(); }
+
+  /// Address of the first element. `mutable_data` is for writers: it counts as an in-place change. Throws ValueError
+  /// when T is not the element type.
+  template <class T>
+  const T* data() const;
+  template <class T>
+  T* mutable_data();
+
+  template <class T = double>
+  T item() const;  ///< the one element, converted; throws ShapeError unless numel() == 1
+  template <class T>
+  std::vector<T> to_vector() const;  ///< row-major copy; throws ValueError when T is not the element type
+
+  // Views: no numbers are copied.
+  Tensor slice(int64_t axis, Slice range) const;
+  Tensor select(int64_t axis, int64_t index) const;       ///< drops the axis; negative index from the end
+  Tensor transpose(int64_t axis1, int64_t axis2) const;
+  Tensor permute(const Dims& axes) const;
+  Tensor unsqueeze(int64_t axis) const;                   ///< a new axis of size 1 before `axis`, in [-rank-1, rank]
+  Tensor squeeze(int64_t axis) const;                     ///< throws ShapeError unless the axis has size 1
+  Tensor expand(const Shape& shape) const;                ///< broadcasts axes of size 1 (stride 0); -1 keeps a size
+  /// One size may be -1. A view where the strides allow, else a contiguous copy.
+  Tensor reshape(const Shape& shape) const;
+  /// A view like reshape, or nullopt where the strides do not allow one.
+  std::optional<Tensor> view(const Shape& shape) const;
+
+  Tensor contiguous() const;       ///< itself when it is row-major, else a copy
+  Tensor clone() const;            ///< a row-major copy
+  Tensor to(DType dtype) const;    ///< itself when nothing changes; to bool: x != 0
+
+  // In-place changes. They count a new version, and refuse (ValueError) to write to a tensor whose elements overlap
+  // one another (an expanded view).
+  Tensor& fill_(double value);
+  Tensor& copy_(const Tensor& source);  ///< broadcasts and converts the source; safe when the two overlap
+
+ private:
+  std::shared_ptr<Storage> storage_;
+  int64_t offset_ = 0;
+  int64_t numel_ = 0;
+  Shape shape_;
+  Dims strides_;
+  DType dtype_ = DType::float32;
+};
+
+/// Throws ValueError when two elements of `x` share an address.
+void check_writable(std::string_view operation, const Tensor& x);
+
+/// Whether the two may touch the same memory (by the address ranges they span).
+bool may_overlap(const Tensor& a, const Tensor& b);
+
+}  // namespace carousel
