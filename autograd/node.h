@@ -14,14 +14,17 @@ struct Edge {
 /// topological order: backward needs no recursion and no counting of dependents.
 class Node {
  public:
-  /// Everything about one result that outlives the result itself.
+  /// What a user asked of one result's gradient.
+  struct Watch {
+    Tensor grad;  // what backward left here
+    bool keep = false;
+    std::vector<GradientHook> hooks;
+  };
+  /// One result: what its gradient must look like, and who watches it.
   struct Output {
     Shape shape;
     DType dtype;
-    Tensor incoming;  // what the running backward has gathered so far
-    Tensor grad;      // what earlier backward calls left, if it is kept
-    bool keep_grad = false;
-    std::vector<GradientHook> hooks;
+    std::unique_ptr<Watch> watch;
   };
 
   Node(Op op, std::vector<Edge> parents, BackwardMany backward);
@@ -31,18 +34,31 @@ class Node {
 
   Op op() const { return op_; }
   uint64_t number() const { return number_; }
-  void release();  // drops the closure and what it saved, once backward has run
-  bool released() const { return released_; }
+  bool is_leaf() const { return op_ == Op::leaf; }
+  const std::vector<Edge>& parents() const { return parents_; }
+  std::vector<Output>& outputs() { return outputs_; }
+  void add_output(const Tensor& value);
+  Watch& watch(uint32_t output);  // made on first use
 
-  std::vector<Output> outputs;
-  std::vector<Edge> parents;
-  BackwardMany backward;
-  bool queued = false;  // in the running backward's queue
+  /// The gradients of the parents; throws ValueError when an earlier backward has freed this node.
+  Gradients run_backward(std::span<const Tensor> cotangents) const;
+  /// Drops the closure, what it saved, and the parents: backward has passed here.
+  void release();
 
  private:
   Op op_;
-  uint64_t number_;
   bool released_ = false;
+  uint64_t number_;
+  std::vector<Edge> parents_;
+  std::vector<Output> outputs_;
+  BackwardMany backward_;
 };
+
+/// The operation whose backward is running in this thread; Op::count when none. For error texts.
+Op running_backward();
+
+/// Throws ValueError `[anomaly] ...` when the mode is on and `value` holds a NaN or an infinity.
+void check_anomaly(Op op, std::string_view what, const Tensor& value);
+bool anomaly_enabled();
 
 }  // namespace carousel

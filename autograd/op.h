@@ -14,7 +14,7 @@ namespace carousel {
   X(sum) X(mean) X(max) X(min) X(logsumexp) X(softmax) X(log_softmax)                                              \
   X(matmul) X(linear)                                                                                              \
   X(slice) X(select) X(transpose) X(permute) X(unsqueeze) X(squeeze) X(expand) X(reshape)                          \
-  X(concatenate) X(stack) X(gather) X(scatter_add) X(take_rows)                                                    \
+  X(concatenate) X(stack) X(split) X(unbind) X(gather) X(scatter_add) X(take_rows)                                                    \
   X(dropout) X(layer_norm) X(cross_entropy) X(rnn)
 
 enum class Op : uint8_t {

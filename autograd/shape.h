@@ -16,5 +16,8 @@ Variable reshape(const Variable& x, const Shape& shape);
 Variable concatenate(std::span<const Variable> parts, int64_t axis);
 Variable stack(std::span<const Variable> parts, int64_t axis);
 Variables split(const Variable& x, std::span<const int64_t> sizes, int64_t axis);
+/// The slices x[0], x[1], ... along `axis`, which disappears: one node for all of them, so that backward through T of
+/// them costs O(T), where T separate select()s would fill T tensors of full size.
+Variables unbind(const Variable& x, int64_t axis);
 
 }  // namespace carousel

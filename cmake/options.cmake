@@ -1,8 +1,11 @@
 option(CAROUSEL_PROGRAMS "Build the example programs" ${PROJECT_IS_TOP_LEVEL})
-option(CAROUSEL_TESTS "Build the tests and benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(CAROUSEL_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(CAROUSEL_WERROR "Warnings in our own code are errors" OFF)
 set(CAROUSEL_BLAS "openmp" CACHE STRING "Which OpenBLAS: openmp, serial, or none (plain products, slow)")
 set_property(CACHE CAROUSEL_BLAS PROPERTY STRINGS openmp serial none)
+if(NOT CAROUSEL_BLAS MATCHES "^(openmp|serial|none)$")
+  message(FATAL_ERROR "CAROUSEL_BLAS must be openmp, serial or none: got ${CAROUSEL_BLAS}")
+endif()
 set(CAROUSEL_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
 
 if(PROJECT_IS_TOP_LEVEL)
@@ -11,4 +14,9 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
   set(CMAKE_CXX_FLAGS_RELEASE "-O3" CACHE STRING "" FORCE)  # checks stay on: no -DNDEBUG, no -ffast-math
   set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+  find_program(CAROUSEL_CCACHE ccache DOC "Compiler cache, used when present")
+  if(CAROUSEL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CAROUSEL_CCACHE})
+  endif()
 endif()

@@ -1,10 +1,9 @@
-# carousel_room(NAME SOURCES... [ROOMS left neighbours] [PRIVATE libraries]): one folder of the library as an object
-# library. A test links only the rooms it needs, so that an arrow pointing the wrong way does not link.
+# carousel_room(NAME SOURCES... [PRIVATE libraries]): one folder of the library as an object library carousel_NAME. A
+# test links only the rooms it needs, so that an arrow pointing the wrong way does not link.
 function(carousel_room name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;PRIVATE" ${ARGN})
   add_library(carousel_${name} OBJECT ${ARG_SOURCES})
-  target_include_directories(carousel_${name} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_include_directories(carousel_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(carousel_${name} PUBLIC fmt::fmt PRIVATE ${ARG_PRIVATE})
   carousel_compile_settings(carousel_${name})
 endfunction()
@@ -16,7 +15,8 @@ function(carousel_compile_settings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
     $<$<BOOL:${CAROUSEL_WERROR}>:-Werror>)
   if(CAROUSEL_SANITIZE)
-    target_compile_options(${target} PUBLIC -fsanitize=${CAROUSEL_SANITIZE} -fno-omit-frame-pointer -g)
+    target_compile_options(${target} PUBLIC
+      -fsanitize=${CAROUSEL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=${CAROUSEL_SANITIZE})
   endif()
 endfunction()

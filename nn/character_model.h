@@ -38,6 +38,7 @@ class CharacterModel : public Module {
   const CharacterModelConfig& config() const { return config_; }
   const LayerConfig& layer_config() const { return layer_config_; }
   SequenceLayer& stack() { return *stack_; }
+  DType dtype() const { return stack_->dtype(); }
   State initial_state(int64_t batch) const { return stack_->initial_state(batch); }
   ModelResult forward(const Tensor& tokens, const State& state, const SequenceOptions& options = {}) const;
   LossResult loss(const Tensor& inputs, const Tensor& targets, const State& state,

@@ -18,8 +18,8 @@ struct Field {
   std::string help;
   double minimum = -std::numeric_limits<double>::infinity();  ///< of numbers
   double maximum = std::numeric_limits<double>::infinity();
-  std::vector<std::string> choices;  ///< of strings; empty: any
-  std::vector<std::string> aliases;  ///< names that users of other programs type: "rnn_size", "n_embd"
+  std::vector<std::string> choices = {};  ///< of strings; empty: any
+  std::vector<std::string> aliases = {};  ///< names that users of other programs type: "rnn_size", "n_embd"
 };
 using Fields = std::vector<Field>;
 

@@ -11,6 +11,9 @@ namespace carousel {
 /// first_step + t, r, feature), so that step by step equals the whole sequence. x [B, H] counts as one step.
 Variable sequence_dropout(const Variable& x, double probability, uint64_t key, int64_t first_step = 0);
 
+/// The same for x [.., H] of any rank, its rows numbered in row-major order, as one step.
+Variable dropout(const Variable& x, double probability, uint64_t key);
+
 /// Layer normalisation over the last axis; weight and bias [D].
 Variable layer_norm(const Variable& x, const Variable& weight, const Variable& bias, double eps = 1e-5);
 

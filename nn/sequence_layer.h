@@ -21,18 +21,18 @@ using BackwardVisitor = std::function<void(const BackwardView&)>;
 
 /// What a whole-sequence call may be told besides its input.
 struct SequenceOptions {
-  Tensor reset;    ///< bool [B, T]: true zeroes the row's state before step t, and cuts the gradient there
-  Tensor lengths;  ///< int64 [B]: row b ends after lengths[b] steps; later outputs are zero, the state stays
+  Tensor reset = {};    ///< bool [B, T]: true zeroes the row's state before step t, and cuts the gradient there
+  Tensor lengths = {};  ///< int64 [B]: row b ends after lengths[b] steps; later outputs are zero, the state stays
   /// Dropout of this pass is a pure function of key, layer, step, row and feature; none: no dropout even in training.
-  std::optional<uint64_t> dropout_key;
-  BackwardVisitor visitor;  ///< called during backward; costs nothing when empty
-  std::string path;         ///< set by a stack: names the layer to the visitor
+  std::optional<uint64_t> dropout_key = {};
+  BackwardVisitor visitor = {};  ///< called during backward; costs nothing when empty
+  std::string path = {};         ///< set by a stack: names the layer to the visitor
 };
 
 /// The same for one step.
 struct StepOptions {
-  Tensor reset;  ///< bool [B]
-  std::optional<uint64_t> dropout_key;
+  Tensor reset = {};  ///< bool [B]
+  std::optional<uint64_t> dropout_key = {};
   int64_t time = 0;  ///< the step's number in its sequence, for dropout
 };
 
@@ -67,8 +67,15 @@ class SequenceLayer : public Module {
   SequenceResult unroll(const Variable& x, const State& state, const SequenceOptions& options = {}) const;
 };
 
+/// The state with the rows where `reset` [B] is true zeroed and cut from their past; as it came when `reset` is
+/// undefined. How a step() begins.
+State reset_rows(const State& state, const Tensor& reset);
+
 /// Throws ShapeError or ValueError, naming `layer`, unless x, state, reset and lengths fit.
 void check_sequence(std::string_view layer, const SequenceLayer& self, const Variable& x, const State& state,
                     const SequenceOptions& options);
+/// The same for one step: x_t [B, D].
+void check_step(std::string_view layer, const SequenceLayer& self, const Variable& x_t, const State& state,
+                const StepOptions& options);
 
 }  // namespace carousel

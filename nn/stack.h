@@ -23,6 +23,9 @@ class Stack : public SequenceLayer {
   SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;
 
  private:
+  /// What layer `layer` hands on: its output, with dropout unless it is the last.
+  Variable between(const Variable& output, size_t layer, const std::optional<uint64_t>& key, int64_t first_step) const;
+
   std::vector<std::unique_ptr<SequenceLayer>> layers_;
   double dropout_;
 };

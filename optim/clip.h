@@ -4,8 +4,9 @@
 
 namespace carousel {
 
-/// Scales all gradients so that their joint 2-norm is at most `limit` (> 0), and returns the norm from before (Pascanu,
-/// Mikolov, Bengio 2013). The sum of squares is in double, so it does not overflow. A norm that is not finite is
+/// Scales all gradients by limit / (norm + 1e-6) where that is below 1, so that their joint 2-norm is at most `limit`
+/// (> 0), and returns the norm from before (Pascanu, Mikolov, Bengio 2013; the small addend is PyTorch's, so that
+/// losses can be compared). The sum of squares is in double, so it does not overflow. A norm that is not finite is
 /// returned and no gradient is touched.
 double clip_grad_norm(const std::vector<NamedParameter>& parameters, double limit);
 /// Clamps every element of every gradient to [-limit, limit].

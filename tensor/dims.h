@@ -1,10 +1,13 @@
 #pragma once
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace carousel {
 
@@ -17,7 +20,7 @@ class Dims {
   Dims() = default;
   Dims(std::initializer_list<int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
   explicit Dims(std::span<const int64_t> values);  ///< throws ShapeError past max_rank
-  static Dims filled(int rank, int64_t value);
+  static Dims filled(int rank, int64_t value);     ///< throws ShapeError past max_rank
 
   int rank() const { return rank_; }
   bool empty() const { return rank_ == 0; }
@@ -57,3 +60,10 @@ int normalize_axis(std::string_view operation, int64_t axis, int rank);
 Shape broadcast_shapes(std::string_view operation, const Shape& a, const Shape& b);
 
 }  // namespace carousel
+
+/// `check<ShapeError>(ok, "add", "...: got {}", shape)` makes the text only when the check fails.
+template <>
+struct fmt::formatter<carousel::Dims> {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
+  fmt::format_context::iterator format(const carousel::Dims& dims, fmt::format_context& context) const;
+};

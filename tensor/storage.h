@@ -11,7 +11,7 @@ namespace carousel {
 /// whether it is still what it was. 64-byte aligned; from and back to the storage cache.
 class Storage {
  public:
-  explicit Storage(size_t bytes);  ///< contents undefined; throws std::bad_alloc
+  explicit Storage(size_t bytes);  ///< contents undefined; throws ValueError when memory is out
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;

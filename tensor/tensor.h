@@ -96,7 +96,7 @@ class Tensor {
   DType dtype_ = DType::float32;
 };
 
-/// Throws ValueError when two elements of `x` share an address.
+/// Throws ValueError when two elements of `x` may share an address (every expanded view; no other view made here).
 void check_writable(std::string_view operation, const Tensor& x);
 
 /// Whether the two may touch the same memory (by the address ranges they span).

@@ -1,0 +1,27 @@
+#include <carousel/autograd/node.h>
+#include <carousel/autograd/variable.h>
+#include <carousel/tensor/compare.h>
+
+namespace carousel {
+namespace {
+
+thread_local bool recording = true;
+thread_local bool anomaly = false;
+
+}  // namespace
+
+NoGrad::NoGrad() : before_(recording) { recording = false; }
+NoGrad::~NoGrad() { recording = before_; }
+bool grad_enabled() { return recording; }
+
+AnomalyMode::AnomalyMode() : before_(anomaly) { anomaly = true; }
+AnomalyMode::~AnomalyMode() { anomaly = before_; }
+bool anomaly_enabled() { return anomaly; }
+
+void check_anomaly(Op op, std::string_view what, const Tensor& value) {
+  if (!anomaly || !value.defined() || all_finite(value)) return;
+  throw ValueError(fmt::format("[anomaly] {} of {} holds {}: shape {}", what, to_string(op),
+                               any(isnan(value)) ? "a NaN" : "an infinity", to_string(value.shape())));
+}
+
+}  // namespace carousel

@@ -1,0 +1,60 @@
+#include <carousel/autograd/node.h>
+#include <carousel/autograd/record.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace carousel {
+namespace {
+
+std::vector<Edge> edges_to(std::span<const Variable> inputs) {
+  std::vector<Edge> edges;
+  edges.reserve(inputs.size());
+  for (const Variable& input : inputs) edges.push_back({input.node(), input.output()});
+  return edges;
+}
+
+}  // namespace
+
+const Tensor& Saved::get() const {
+  check<ValueError>(!value_.defined() || value_.version() == version_, to_string(running_backward()),
+                    "a value saved for backward was changed in place since: shape {}, version {} then, {} now",
+                    to_string(value_.shape()), version_, value_.version());
+  return value_;
+}
+
+bool needs_grad(std::span<const Variable> inputs) {
+  return grad_enabled() && std::any_of(inputs.begin(), inputs.end(), [](const Variable& v) { return v.requires_grad(); });
+}
+
+bool needs_grad(std::initializer_list<Variable> inputs) { return needs_grad(std::span(inputs.begin(), inputs.size())); }
+
+Variables record(Op op, std::vector<Tensor> values, std::span<const Variable> inputs, BackwardMany backward) {
+  for (const Tensor& value : values) check_anomaly(op, "the result", value);
+  Variables results;
+  results.reserve(values.size());
+  if (!needs_grad(inputs)) {
+    for (Tensor& value : values) results.emplace_back(std::move(value));
+    return results;
+  }
+  auto node = std::make_shared<Node>(op, edges_to(inputs), std::move(backward));
+  for (const Tensor& value : values) node->add_output(value);
+  for (uint32_t i = 0; i < values.size(); ++i) results.emplace_back(std::move(values[i]), node, i);
+  return results;
+}
+
+Variable record(Op op, Tensor value, std::span<const Variable> inputs, Backward backward) {
+  check_anomaly(op, "the result", value);
+  if (!needs_grad(inputs)) return Variable(std::move(value));
+  auto node = std::make_shared<Node>(
+      op, edges_to(inputs),
+      [backward = std::move(backward)](std::span<const Tensor> cotangents) { return backward(cotangents[0]); });
+  node->add_output(value);
+  return Variable(std::move(value), std::move(node), 0);
+}
+
+Variable record(Op op, Tensor value, std::initializer_list<Variable> inputs, Backward backward) {
+  return record(op, std::move(value), std::span(inputs.begin(), inputs.size()), std::move(backward));
+}
+
+}  // namespace carousel

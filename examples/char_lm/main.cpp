@@ -1,0 +1,98 @@
+// Trains character models, samples from them, and measures them.
+//
+//   char_lm train --text FILE --out DIR      two minutes on two cores at the defaults; without --text, on stories
+//   char_lm sample DIR --length 400
+//   char_lm eval DIR
+//   char_lm info DIR
+//
+// The last lines of `train` give the losses and the path of the checkpoint.
+#include "char_lm/options.h"
+#include "common/text.h"
+
+using namespace carousel;
+using namespace carousel::examples;
+
+namespace {
+
+Field checkpoint_field(std::string& target) {
+  return {.name = "checkpoint", .target = &target, .help = "a checkpoint, or the folder of a run"};
+}
+
+Field json_field(bool& target) { return {.name = "json", .target = &target, .help = "print one JSON object"}; }
+
+Command train_command(TrainOptions& options) {
+  return {.name = "train",
+          .help = "Learn a text; writes checkpoint and log.jsonl to a folder",
+          .groups = option_groups(options),
+          .check = [&options] { settle(options); },
+          .run = [&options] { return train(options); }};
+}
+
+Command sample_command(SampleOptions& options) {
+  const Fields fields = {
+      {.name = "length",
+       .target = &options.length,
+       .help = "characters to write",
+       .minimum = 0,
+       .maximum = 1e9,
+       .aliases = {"max_new_tokens"}},
+      {.name = "temperature",
+       .target = &options.temperature,
+       .help = "0: always the likeliest",
+       .minimum = 0,
+       .maximum = 1e6},
+      {.name = "top_k", .target = &options.top_k, .help = "draw among the k likeliest; 0: among all", .minimum = 0},
+      {.name = "seed", .target = &options.seed, .help = "another seed, another text", .minimum = 0},
+      {.name = "prompt",
+       .target = &options.prompt,
+       .help = "text to go on from",
+       .aliases = {"primetext", "start_text", "start"}},
+      json_field(options.json)};
+  return {.name = "sample",
+          .help = "Write text with a trained model",
+          .positionals = {checkpoint_field(options.checkpoint)},
+          .groups = {{"Sampling", fields}},
+          .run = [&options] { return sample(options); }};
+}
+
+Command eval_command(EvalOptions& options) {
+  const Fields fields = {
+      {.name = "text", .target = &options.text, .help = "UTF-8 file; without it, the text of training"},
+      {.name = "split",
+       .target = &options.split,
+       .help = "as for train, and 0 for the whole text; without it, the split of training"},
+      json_field(options.json)};
+  return {.name = "eval",
+          .help = "Measure the loss on held-out text, read once, in order",
+          .positionals = {checkpoint_field(options.checkpoint)},
+          .groups = {{"Evaluation", fields}},
+          .check =
+              [&options] {
+                if (!options.split.empty()) parse_split(options.split);
+              },
+          .run = [&options] { return eval(options); }};
+}
+
+Command info_command(InfoOptions& options) {
+  return {.name = "info",
+          .help = "Tell what a checkpoint holds",
+          .positionals = {checkpoint_field(options.checkpoint)},
+          .groups = {{"Output", {json_field(options.json)}}},
+          .run = [&options] { return info(options); }};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return report_errors("char_lm", [&] {
+    TrainOptions train_options = default_train_options({argv + 1, argv + argc});
+    SampleOptions sample_options;
+    EvalOptions eval_options;
+    InfoOptions info_options;
+    const Program program{.name = "char_lm",
+                          .help = "Character models: learn a text, write, measure",
+                          .commands = {train_command(train_options), sample_command(sample_options),
+                                       eval_command(eval_options), info_command(info_options)}};
+    return run_program(program, argc, argv);
+  });
+}

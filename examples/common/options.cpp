@@ -1,0 +1,287 @@
+#include "common/options.h"
+
+#include <carousel/tensor/runtime.h>
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "common/join.h"
+#include "common/numbers.h"
+
+namespace carousel::examples {
+
+namespace {
+
+std::string dashed(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+template <class... Args>
+void check_usage(bool condition, std::string_view option, fmt::format_string<Args...> rule, Args&&... args) {
+  check<UsageError>(condition, option, rule, std::forward<Args>(args)...);
+}
+
+bool is_flag(const Field& field) { return std::holds_alternative<bool*>(field.target); }
+
+template <class Number>
+void set_number(std::string_view option, const Field& field, std::string_view what, std::optional<Number> value,
+                std::string_view text, Number& target) {
+  check_usage(value.has_value(), option, "must be {}: got \"{}\"", what, text);
+  const auto number = static_cast<double>(*value);
+  check_usage(number >= field.minimum && number <= field.maximum, option, "must be in [{}, {}]: got {}", field.minimum,
+              field.maximum, text);
+  target = *value;
+}
+
+// Stands in the variant's order: int64, double, bool, string.
+struct SetTarget {
+  std::string_view option;  // as it was typed
+  const Field& field;
+  const std::string& text;
+
+  void operator()(int64_t* target) const {
+    set_number(option, field, "a whole number", parse_integer(text), text, *target);
+  }
+  void operator()(double* target) const {
+    set_number(option, field, "a finite number", parse_number(text), text, *target);
+  }
+  void operator()(bool* target) const { *target = true; }
+  void operator()(std::string* target) const {
+    const auto& choices = field.choices;
+    if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
+      const std::string near = nearest_name(text, choices);
+      throw UsageError(fmt::format("[{}] must be one of {}: got \"{}\"{}", option, join(choices, ", "), text,
+                                   near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+    }
+    *target = text;
+  }
+};
+
+struct DefaultText {
+  std::string operator()(const int64_t* target) const { return fmt::to_string(*target); }
+  std::string operator()(const double* target) const { return std::isnan(*target) ? "" : fmt::to_string(*target); }
+  std::string operator()(const bool*) const { return ""; }
+  std::string operator()(const std::string* target) const { return *target; }
+};
+
+// Brings options to the spelling that CLI11 knows, `--rnn_size=5` to `--hidden-size 5`, and keeps what was typed.
+class Spelling {
+ public:
+  explicit Spelling(const Command& command) {
+    for (const OptionGroup& group : command.groups) {
+      for (const Field& field : group.fields) {
+        options_[dashed(field.name)] = &field;
+        for (const std::string& alias : field.aliases) options_[dashed(alias)] = &field;
+      }
+    }
+  }
+
+  std::vector<std::string> normalize(const std::vector<std::string>& arguments) {
+    std::vector<std::string> result;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const std::string& argument = arguments[i];
+      if (argument == "--") {
+        result.insert(result.end(), arguments.begin() + static_cast<std::ptrdiff_t>(i), arguments.end());
+        break;
+      }
+      if (!is_option(argument)) {
+        result.push_back(argument);
+        continue;
+      }
+      const size_t equals = argument.find('=');
+      const std::string typed = argument.substr(0, equals);
+      const std::string name = dashed(typed.substr(typed.find_first_not_of('-')));
+      if (name == "help" || name == "version") {
+        result.push_back("--" + name);
+        continue;
+      }
+      const Field& field = find(name, typed);
+      check_usage(typed_.emplace(&field, typed).second, typed, "must be given once: got it again");
+      result.push_back("--" + dashed(field.name));
+      if (is_flag(field)) {
+        check_usage(equals == std::string::npos, typed, "takes no value: got \"{}\"", argument);
+      } else {
+        check_usage(equals != std::string::npos || i + 1 < arguments.size(), typed, "needs a value: got none");
+        result.push_back(equals != std::string::npos ? argument.substr(equals + 1) : arguments[++i]);
+      }
+    }
+    return result;
+  }
+
+  const std::string& typed(const Field& field) const { return typed_.at(&field); }
+
+ private:
+  // "-", "-5" and "" are values; "-h" is left to CLI11.
+  static bool is_option(const std::string& argument) {
+    const size_t start = argument.find_first_not_of('-');
+    return argument.size() > 2 && (start == 1 || start == 2) &&
+           std::isalpha(static_cast<unsigned char>(argument[start]));
+  }
+
+  const Field& find(const std::string& name, const std::string& typed) const {
+    const auto found = options_.find(name);
+    if (found != options_.end()) return *found->second;
+    std::vector<std::string> names;
+    for (const auto& [known, field] : options_) names.push_back(known);
+    const std::string near = nearest_name(name, names);
+    throw UsageError(fmt::format("[{}] no such option{}", typed,
+                                 near.empty() ? "; --help lists them" : fmt::format("; did you mean --{}?", near)));
+  }
+
+  std::map<std::string, const Field*> options_;
+  std::map<const Field*, std::string> typed_;
+};
+
+void add_option(CLI::App& app, const std::string& title, const Field& field, const Spelling& spelling) {
+  std::string help = field.help;
+  for (const std::string& alias : field.aliases) {
+    help +=
+        (alias == field.aliases.front() ? " (also --" : ", --") + alias + (alias == field.aliases.back() ? ")" : "");
+  }
+  const std::string name = "--" + dashed(field.name);
+  CLI::Option* option = nullptr;
+  if (is_flag(field)) {
+    option = app.add_flag_callback(
+        name,
+        [&field] {
+          SetTarget{"", field, ""}(std::get<bool*>(field.target));
+        },
+        help);
+  } else {
+    const auto set = [&field, &spelling](const CLI::results_t& values) {
+      std::visit(SetTarget{spelling.typed(field), field, values.front()}, field.target);
+      return true;
+    };
+    option = app.add_option(name, set, help);
+    option->default_str(std::visit(DefaultText{}, field.target));
+    option->type_name(std::holds_alternative<int64_t*>(field.target)  ? "INT"
+                      : std::holds_alternative<double*>(field.target) ? "NUMBER"
+                      : field.choices.empty()                         ? "TEXT"
+                                                                      : join(field.choices, "|"));
+  }
+  option->group(title);
+}
+
+void add_positional(CLI::App& app, const Field& field) {
+  const auto set = [&field](const CLI::results_t& values) {
+    std::visit(SetTarget{field.name, field, values.front()}, field.target);
+    return true;
+  };
+  app.add_option(field.name, set, field.help)->required()->type_name("");
+}
+
+std::string names_of(const Program& program) {
+  std::vector<std::string> names;
+  for (const Command& command : program.commands) names.push_back(command.name);
+  return join(names, ", ");
+}
+
+// The command that the first argument names; the only one where commands have no names; none for --help or --version.
+const Command* choose_command(const Program& program, const std::vector<std::string>& arguments) {
+  if (program.commands.front().name.empty()) return &program.commands.front();
+  check_usage(!arguments.empty(), "command", "must be one of {}: got none", names_of(program));
+  std::vector<std::string> names;
+  for (const Command& command : program.commands) {
+    if (command.name == arguments.front()) return &command;
+    names.push_back(command.name);
+  }
+  if (arguments.front().starts_with('-')) return nullptr;
+  const std::string near = nearest_name(arguments.front(), names);
+  throw UsageError(fmt::format("[command] must be one of {}: got \"{}\"{}", names_of(program), arguments.front(),
+                               near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+}
+
+void fill_app(CLI::App& app, const Command& command, const Spelling& spelling) {
+  for (const Field& field : command.positionals) add_positional(app, field);
+  for (const OptionGroup& group : command.groups) {
+    for (const Field& field : group.fields) add_option(app, group.title, field, spelling);
+  }
+}
+
+std::string version_text(const Program& program) {
+  return fmt::format("{} of Carousel {}\n{}\n", program.name, CAROUSEL_VERSION, to_string(runtime_info()));
+}
+
+}  // namespace
+
+Request parse_command_line(const Program& program, const std::vector<std::string>& arguments) {
+  const Command* command = choose_command(program, arguments);
+  CLI::App app(program.help, program.name);
+  app.set_version_flag("--version", [&program] { return version_text(program); });
+  const Command none;
+  Spelling spelling(command != nullptr ? *command : none);
+  if (program.commands.front().name.empty()) {
+    fill_app(app, *command, spelling);
+  } else {
+    app.require_subcommand(1);
+    for (const Command& each : program.commands) {
+      CLI::App* sub = app.add_subcommand(each.name, each.help);
+      sub->set_version_flag("--version", [&program] { return version_text(program); });
+      if (&each == command) fill_app(*sub, each, spelling);
+    }
+  }
+
+  std::vector<std::string> normalized = spelling.normalize(arguments);
+  std::reverse(normalized.begin(), normalized.end());  // CLI11 takes them from the back
+  try {
+    app.parse(normalized);
+  } catch (const CLI::CallForVersion& request) {
+    return {.text = request.what()};
+  } catch (const CLI::CallForHelp&) {
+    return {.text = app.help()};
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(fmt::format("[arguments] {}", error.what()));
+  }
+  if (command->check) {
+    try {
+      command->check();
+    } catch (const ValueError& error) {
+      throw UsageError(error.what());
+    }
+  }
+  return {.command = command};
+}
+
+int report_errors(std::string_view program, const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (const UsageError& error) {
+    fmt::print(stderr, "{}: {}\n", program, error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: {}\n", program, error.what());
+    return 1;
+  }
+}
+
+int run_program(const Program& program, int argc, char** argv) {
+  return report_errors(program.name, [&] {
+    const Request request = parse_command_line(program, {argv + 1, argv + argc});
+    if (request.command != nullptr) return request.command->run();
+    fmt::print("{}", request.text);
+    return 0;
+  });
+}
+
+std::string peek_option(const std::vector<std::string>& arguments, const Field& option) {
+  std::vector<std::string> names = option.aliases;
+  names.push_back(option.name);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const size_t equals = arguments[i].find('=');
+    const std::string typed = dashed(arguments[i].substr(0, equals));
+    for (const std::string& name : names) {
+      if (typed != "--" + dashed(name) && typed != "-" + dashed(name)) continue;
+      if (equals != std::string::npos) return arguments[i].substr(equals + 1);
+      if (i + 1 < arguments.size()) return arguments[i + 1];
+    }
+  }
+  return *std::get<std::string*>(option.target);
+}
+
+}  // namespace carousel::examples

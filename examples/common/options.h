@@ -1,0 +1,66 @@
+#pragma once
+
+#include <carousel/nn/fields.h>
+#include <carousel/tensor/error.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace carousel::examples {
+
+/// A wrong command line. The text names the option and the value: `[--batch-size] must be a whole number: got "foo"`.
+class UsageError : public Error {
+  using Error::Error;
+};
+
+/// Options that --help shows under one title.
+struct OptionGroup {
+  std::string title;
+  Fields fields;  ///< their targets hold the defaults; a double that is NaN has none to show
+};
+
+/// One thing that a program does: `char_lm train`.
+struct Command {
+  std::string name = {};  ///< empty in a program that does only one thing
+  std::string help = {};
+  Fields positionals = {};  ///< without a name in front, all required
+  std::vector<OptionGroup> groups = {};
+  std::function<void()> check = {};  ///< rules between options; a ValueError it throws counts as a UsageError
+  std::function<int()> run = {};     ///< returns the exit code
+};
+
+struct Program {
+  std::string name;
+  std::string help;
+  std::vector<Command> commands;  ///< one without a name, or several with names
+};
+
+/// What the command line asked for: a command whose targets are set, or a text to print and no more.
+struct Request {
+  const Command* command = nullptr;
+  std::string text = {};  ///< of --help or --version, when there is no command
+};
+
+/// Reads `arguments` (without the program's name) into the targets of the chosen command.
+///
+/// A field `batch_size` is the option `--batch-size VALUE` or `--batch-size=VALUE`; a bool needs no value. Spellings
+/// of other programs are taken too: the field's aliases, underscores, and one dash before a long name (`-rnn_size
+/// 128`). Whole numbers are decimal (010 is ten, 1e3 is an error) and must fit; numbers must be finite; ranges and
+/// choices are those of the field. Throws UsageError naming option and value, with the nearest name for one that is
+/// unknown.
+Request parse_command_line(const Program& program, const std::vector<std::string>& arguments);
+
+/// Runs `body` and turns an error into one line on stderr. Returns the exit code: the body's, 2 after a UsageError, 1
+/// after any other error.
+int report_errors(std::string_view program, const std::function<int()>& body);
+
+/// The body of main(): parses, runs the command, reports errors. 0 after --help and --version.
+int run_program(const Program& program, int argc, char** argv);
+
+/// The value that `arguments` give to option `name` or one of `aliases`, or `otherwise`. For the one option that
+/// decides which others there are.
+std::string peek_option(const std::vector<std::string>& arguments, const Field& option);
+
+}  // namespace carousel::examples

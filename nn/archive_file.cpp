@@ -1,0 +1,213 @@
+#include <carousel/nn/archive.h>
+
+#include <carousel/nn/archive_payload.h>
+
+#include <sha2.h>
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace carousel {
+namespace {
+
+using Digest = std::array<uint8_t, SHA256_DIGEST_LENGTH>;
+
+constexpr std::string_view magic = "CAROUSEL";
+constexpr size_t version_at = 8;
+constexpr size_t length_at = 12;
+constexpr size_t digest_at = 20;
+constexpr size_t header_bytes = digest_at + SHA256_DIGEST_LENGTH;
+
+Digest sha256(std::string_view bytes) {
+  SHA2_CTX context;
+  SHA256Init(&context);
+  SHA256Update(&context, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  Digest digest;
+  SHA256Final(digest.data(), &context);
+  return digest;
+}
+
+void put_number(std::string& bytes, uint64_t value, int count) {
+  for (int i = 0; i < count; ++i) {
+    bytes.push_back(static_cast<char>(value >> (8 * i)));
+  }
+}
+
+uint64_t get_number(std::string_view bytes, size_t at, int count) {
+  uint64_t value = 0;
+  for (int i = 0; i < count; ++i) {
+    value |= uint64_t{static_cast<uint8_t>(bytes[at + static_cast<size_t>(i)])} << (8 * i);
+  }
+  return value;
+}
+
+std::string make_header(std::string_view payload) {
+  std::string header(magic);
+  put_number(header, Archive::format_version, 4);
+  put_number(header, payload.size(), 8);
+  const Digest digest = sha256(payload);
+  header.append(digest.begin(), digest.end());
+  return header;
+}
+
+[[noreturn]] void fail(std::string_view what, const std::string& path, int reason) {
+  throw IoError(fmt::format("[archive] cannot {} {}: {}", what, path, std::strerror(reason)));
+}
+
+// An open file; closed at the end of the scope unless `close` came first.
+class File {
+ public:
+  File(const std::string& path, int flags, std::string_view what)
+      : path_(path), what_(what), descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
+    expect(descriptor_ >= 0);
+  }
+  ~File() {
+    if (descriptor_ >= 0) {
+      ::close(descriptor_);
+    }
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  struct stat status() const {
+    struct stat status {};
+    expect(::fstat(descriptor_, &status) == 0);
+    return status;
+  }
+
+  void write(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+      expect(written >= 0 || errno == EINTR);
+      bytes.remove_prefix(written > 0 ? static_cast<size_t>(written) : 0);
+    }
+  }
+
+  // Up to `count` bytes; fewer at the end of the file.
+  std::string read(size_t count) const {
+    std::string bytes(count, '\0');
+    size_t filled = 0;
+    while (filled < count) {
+      const ssize_t got = ::read(descriptor_, bytes.data() + filled, count - filled);
+      expect(got >= 0 || errno == EINTR);
+      if (got == 0) {
+        break;
+      }
+      filled += got > 0 ? static_cast<size_t>(got) : 0;
+    }
+    bytes.resize(filled);
+    return bytes;
+  }
+
+  void flush() const { expect(::fsync(descriptor_) == 0); }
+  void close() { expect(::close(std::exchange(descriptor_, -1)) == 0); }
+
+ private:
+  void expect(bool success) const {
+    if (!success) {
+      fail(what_, path_, errno);
+    }
+  }
+
+  std::string path_;
+  std::string what_;
+  int descriptor_;
+};
+
+// Removes a file at the end of the scope, unless it was renamed.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(std::string path) : path_(std::move(path)) { ::unlink(path_.c_str()); }
+  ~TemporaryFile() {
+    if (!path_.empty()) {
+      ::unlink(path_.c_str());
+    }
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  void rename_to(const std::string& target) {
+    if (::rename(path_.c_str(), target.c_str()) != 0) {
+      fail("write", target, errno);
+    }
+    path_.clear();
+  }
+
+ private:
+  std::string path_;
+};
+
+// Renaming would put a file in the place of a device or a pipe.
+void check_target(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    return;
+  }
+  if (S_ISDIR(status.st_mode)) {
+    fail("write", path, EISDIR);
+  }
+  check<IoError>(S_ISREG(status.st_mode), "archive", "cannot write {}: not a regular file", path);
+}
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+void check_header(std::string_view header, uint64_t file_bytes, const std::string& path) {
+  check<FormatError>(header.substr(0, magic.size()) == magic.substr(0, header.size()) && !header.empty(), "load",
+                     "{} is not a Carousel archive: it begins with other bytes", path);
+  check<FormatError>(header.size() == header_bytes, "load", "{} is cut off: got {} bytes, the header alone has {}",
+                     path, file_bytes, header_bytes);
+  const uint64_t version = get_number(header, version_at, 4);
+  check<FormatError>(version == Archive::format_version, "load",
+                     "{} has a format version that is not understood: got {}, understood is {}", path, version,
+                     Archive::format_version);
+  const uint64_t length = get_number(header, length_at, 8);
+  const uint64_t got = file_bytes - header_bytes;
+  check<FormatError>(length == got, "load", "{} is {}: got {} bytes after the header, which promises {}", path,
+                     got < length ? "cut off" : "too long", got, length);
+}
+
+}  // namespace
+
+void save_archive(const Archive& archive, const std::string& path) {
+  check_target(path);
+  const std::string payload = encode_payload(archive);
+  TemporaryFile temporary(path + ".tmp");
+  File file(temporary.path(), O_WRONLY | O_CREAT | O_EXCL, "write");
+  file.write(make_header(payload));
+  file.write(payload);
+  file.flush();
+  file.close();
+  temporary.rename_to(path);
+  File(folder_of(path), O_RDONLY | O_DIRECTORY, "flush").flush();  // the new name must survive a power cut too
+}
+
+Archive load_archive(const std::string& path) {
+  const File file(path, O_RDONLY | O_NONBLOCK, "read");  // a pipe without a writer must not hang
+  const struct stat status = file.status();
+  if (S_ISDIR(status.st_mode)) {
+    fail("read", path, EISDIR);
+  }
+  check<IoError>(S_ISREG(status.st_mode), "archive", "cannot read {}: not a regular file", path);
+  const auto file_bytes = static_cast<uint64_t>(status.st_size);
+  const std::string header = file.read(header_bytes);
+  check_header(header, file_bytes, path);
+
+  const std::string payload = file.read(file_bytes - header_bytes);
+  const Digest digest = sha256(payload);
+  check<FormatError>(std::equal(digest.begin(), digest.end(), header.begin() + digest_at,
+                                [](uint8_t a, char b) { return a == static_cast<uint8_t>(b); }),
+                     "load", "{} is damaged: its checksum does not match", path);
+  return decode_payload(payload, path);
+}
+
+}  // namespace carousel

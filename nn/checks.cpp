@@ -1,0 +1,80 @@
+#include <carousel/nn/sequence_layer.h>
+
+namespace carousel {
+namespace {
+
+// An axis that is empty in the initial state (keys and values of attention) may have grown since.
+bool fits(const Shape& got, const Shape& initial) {
+  if (got.rank() != initial.rank() || got[0] != initial[0]) {
+    return false;
+  }
+  for (int axis = 1; axis < initial.rank(); ++axis) {
+    if (initial[axis] != 0 && got[axis] != initial[axis]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void check_state(std::string_view layer, const SequenceLayer& self, const State& state, int64_t batch) {
+  const State initial = self.initial_state(batch);
+  for (const auto& [name, expected] : initial.values()) {
+    const Variable& value = state[name];
+    check<ShapeError>(fits(value.shape(), expected.shape()), layer, "state {} must have shape {}: got {}", name,
+                      to_string(expected.shape()), to_string(value.shape()));
+    check<ValueError>(value.dtype() == expected.dtype(), layer, "state {} must be {}: got {}", name,
+                      to_string(expected.dtype()), to_string(value.dtype()));
+  }
+  for (const auto& [name, expected] : initial.counts()) {
+    const Tensor& value = state.count(name);
+    check<ShapeError>(fits(value.shape(), expected.shape()), layer, "state {} must have shape {}: got {}", name,
+                      to_string(expected.shape()), to_string(value.shape()));
+  }
+}
+
+void check_input(std::string_view layer, const SequenceLayer& self, const Variable& x, std::string_view axes,
+                 int rank) {
+  check<ValueError>(x.defined(), layer, "input must be defined: got an undefined Variable");
+  check<ShapeError>(x.rank() == rank && x.shape().back() == self.input_size(), layer,
+                    "input must be {} with D = {}: got {}", axes, self.input_size(), to_string(x.shape()));
+  check<ValueError>(x.dtype() == self.dtype(), layer, "input must be {}, as the parameters: got {}",
+                    to_string(self.dtype()), to_string(x.dtype()));
+}
+
+void check_option(std::string_view layer, std::string_view name, const Tensor& option, const Shape& shape,
+                  DType dtype) {
+  if (!option.defined()) {
+    return;
+  }
+  check<ShapeError>(option.shape() == shape, layer, "{} must have shape {}: got {}", name, to_string(shape),
+                    to_string(option.shape()));
+  check<ValueError>(option.dtype() == dtype, layer, "{} must be {}: got {}", name, to_string(dtype),
+                    to_string(option.dtype()));
+}
+
+}  // namespace
+
+void check_step(std::string_view layer, const SequenceLayer& self, const Variable& x_t, const State& state,
+                const StepOptions& options) {
+  check_input(layer, self, x_t, "[B, D]", 2);
+  check_state(layer, self, state, x_t.size(0));
+  check_option(layer, "reset", options.reset, {x_t.size(0)}, DType::boolean);
+}
+
+void check_sequence(std::string_view layer, const SequenceLayer& self, const Variable& x, const State& state,
+                    const SequenceOptions& options) {
+  check_input(layer, self, x, "[B, T, D]", 3);
+  const int64_t batch = x.size(0);
+  const int64_t steps = x.size(1);
+  check_state(layer, self, state, batch);
+  check_option(layer, "reset", options.reset, {batch, steps}, DType::boolean);
+  check_option(layer, "lengths", options.lengths, {batch}, DType::int64);
+  if (!options.lengths.defined()) {
+    return;
+  }
+  for (const int64_t length : options.lengths.to_vector<int64_t>()) {
+    check<ValueError>(length >= 0 && length <= steps, layer, "lengths must be in [0, {}]: got {}", steps, length);
+  }
+}
+
+}  // namespace carousel

@@ -1,0 +1,63 @@
+#include <carousel/nn/evaluate.h>
+
+#include <algorithm>
+
+namespace carousel {
+namespace {
+
+// What has been scored so far, and the state that goes on from there.
+struct Reading {
+  State state;
+  double nats = 0;
+};
+
+// Reads columns [first, last) of inputs and targets [B, ..], `window` at a time.
+void read(const CharacterModel& model, const Tensor& inputs, const Tensor& targets, int64_t window, Reading& reading) {
+  const int64_t steps = inputs.size(1);
+  for (int64_t first = 0; first < steps; first += window) {
+    const Slice range = {.start = first, .stop = std::min(first + window, steps)};
+    const Tensor part = inputs.slice(1, range);
+    LossResult result = model.loss(part, targets.slice(1, range), reading.state);
+    reading.nats += result.loss.value().item() * static_cast<double>(part.numel());
+    reading.state = std::move(result.state);
+  }
+}
+
+State last_row(const State& state) {
+  State row;
+  for (const auto& [name, value] : state.values()) {
+    row.set(name, value.value().slice(0, {.start = -1}));
+  }
+  for (const auto& [name, value] : state.counts()) {
+    row.set_count(name, value.slice(0, {.start = -1}));
+  }
+  return row;
+}
+
+}  // namespace
+
+double evaluate(const CharacterModel& model, const Tensor& tokens, const EvaluateOptions& options) {
+  check<ShapeError>(tokens.rank() == 1, "evaluate", "tokens must be [N]: got {}", to_string(tokens.shape()));
+  check<ValueError>(options.streams > 0 && options.window > 0, "evaluate",
+                    "streams and window must be positive: got {} and {}", options.streams, options.window);
+  const int64_t scored = tokens.numel() - 1;
+  check<ValueError>(scored >= options.streams, "evaluate", "needs at least {} tokens: got {}", options.streams + 1,
+                    tokens.numel());
+  const NoGrad no_grad;
+  const int64_t length = scored / options.streams;
+  const int64_t even = length * options.streams;
+  const auto rows = [&tokens, &options, even, length](int64_t first) {
+    const Tensor part = tokens.slice(0, {.start = first, .stop = first + even});
+    return part.reshape({options.streams, length});
+  };
+  Reading reading{.state = model.initial_state(options.streams)};
+  read(model, rows(0), rows(1), options.window, reading);
+  if (even < scored) {  // the last stream goes on to the end
+    reading.state = last_row(reading.state);
+    read(model, tokens.slice(0, {.start = even, .stop = scored}).unsqueeze(0),
+         tokens.slice(0, {.start = even + 1}).unsqueeze(0), options.window, reading);
+  }
+  return reading.nats / static_cast<double>(scored);
+}
+
+}  // namespace carousel

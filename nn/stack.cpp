@@ -1,0 +1,91 @@
+#include <carousel/nn/stack.h>
+
+#include <carousel/nn/functional.h>
+#include <carousel/tensor/random.h>
+
+namespace carousel {
+namespace {
+
+enum class KeyUse : uint64_t { layer, between };  // a layer's own dropout, and the dropout of what leaves it
+
+// Keys of one pass must differ by layer and use, or all masks would be the same.
+uint64_t derived_key(uint64_t key, size_t layer, KeyUse use) {
+  const auto block = Rng::block(key, 2 * layer + static_cast<uint64_t>(use));
+  return (uint64_t{block[0]} << 32) | block[1];
+}
+
+std::optional<uint64_t> layer_key(const std::optional<uint64_t>& key, size_t layer) {
+  return key ? std::optional(derived_key(*key, layer, KeyUse::layer)) : std::nullopt;
+}
+
+}  // namespace
+
+Stack::Stack(std::vector<std::unique_ptr<SequenceLayer>> layers, double dropout)
+    : layers_(std::move(layers)), dropout_(dropout) {
+  check<ValueError>(!layers_.empty(), "Stack", "needs at least one layer: got none");
+  check<ValueError>(dropout >= 0 && dropout < 1, "Stack", "dropout must be in [0, 1): got {}", dropout);
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    check<ShapeError>(i == 0 || layers_[i]->input_size() == layers_[i - 1]->output_size(), "Stack",
+                      "input of layer {} must be the output of the one below: got {} and {}", i,
+                      layers_[i]->input_size(), i == 0 ? 0 : layers_[i - 1]->output_size());
+    add_child("layers." + std::to_string(i), *layers_[i]);
+  }
+}
+
+int64_t Stack::input_size() const { return layers_.front()->input_size(); }
+int64_t Stack::output_size() const { return layers_.back()->output_size(); }
+DType Stack::dtype() const { return layers_.front()->dtype(); }
+
+int64_t Stack::state_size(int64_t t) const {
+  int64_t size = 0;
+  for (const auto& layer : layers_) {
+    size += layer->state_size(t);
+  }
+  return size;
+}
+
+State Stack::initial_state(int64_t batch) const {
+  State state;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    state.set_part(std::to_string(i), layers_[i]->initial_state(batch));
+  }
+  return state;
+}
+
+StepResult Stack::step(const Variable& x_t, const State& state, const StepOptions& options) const {
+  StepResult whole = {x_t, {}};
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const std::string name = std::to_string(i);
+    StepOptions own = options;
+    own.dropout_key = layer_key(options.dropout_key, i);
+    StepResult result = layers_[i]->step(whole.output, state.part(name), own);
+    whole.output = between(result.output, i, options.dropout_key, options.time);
+    whole.state.set_part(name, result.state);
+  }
+  return whole;
+}
+
+SequenceResult Stack::forward(const Variable& x, const State& state, const SequenceOptions& options) const {
+  SequenceResult whole = {x, {}};
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const std::string name = std::to_string(i);
+    SequenceOptions own = options;
+    own.dropout_key = layer_key(options.dropout_key, i);
+    own.path = (options.path.empty() ? "" : options.path + ".") + "layers." + name;
+    SequenceResult result = layers_[i]->forward(whole.output, state.part(name), own);
+    whole.output = between(result.output, i, options.dropout_key, 0);
+    whole.state.set_part(name, result.state);
+  }
+  return whole;
+}
+
+Variable Stack::between(const Variable& output, size_t layer, const std::optional<uint64_t>& key,
+                        int64_t first_step) const {
+  const bool last = layer + 1 == layers_.size();
+  if (last || dropout_ == 0 || !key || !training()) {
+    return output;
+  }
+  return sequence_dropout(output, dropout_, derived_key(*key, layer, KeyUse::between), first_step);
+}
+
+}  // namespace carousel

@@ -1,0 +1,52 @@
+#include <carousel/optim/adam.h>
+
+#include <carousel/tensor/dispatch.h>
+#include <carousel/tensor/factory.h>
+#include <carousel/tensor/kernels/adam.h>
+
+#include <cmath>
+
+namespace carousel {
+namespace {
+
+AdamConfig decoupled(AdamConfig config) {
+  config.decoupled = true;
+  return config;
+}
+
+bool is_beta(double beta) { return beta >= 0 && beta < 1; }
+
+}  // namespace
+
+Adam::Adam(std::vector<NamedParameter> parameters, const AdamConfig& config)
+    : Optimizer(std::move(parameters), config.weight_decay), config_(config) {
+  check<ValueError>(is_beta(config.beta1) && is_beta(config.beta2), "Adam", "betas must be in [0, 1): got {} and {}",
+                    config.beta1, config.beta2);
+  check<ValueError>(std::isfinite(config.eps) && config.eps > 0, "Adam", "eps must be finite and > 0: got {}",
+                    config.eps);
+}
+
+Optimizer::Slots Adam::make_slots(const Tensor& parameter) const {
+  return {{"m", zeros_like(parameter)}, {"v", zeros_like(parameter)}};
+}
+
+void Adam::update(Tensor& parameter, const Tensor& gradient, Slots& slots, double lr, double weight_decay,
+                  int64_t step) const {
+  const kernels::AdamStep constants{.lr = lr,
+                                    .beta1 = config_.beta1,
+                                    .beta2 = config_.beta2,
+                                    .eps = config_.eps,
+                                    .weight_decay = weight_decay,
+                                    .decoupled = config_.decoupled,
+                                    .step = step};
+  dispatch_floating("Adam", parameter.dtype(), [&](auto type) {
+    using T = decltype(type);
+    kernels::adam(parameter.numel(), constants, gradient.data<T>(), parameter.mutable_data<T>(),
+                  slots[0].second.mutable_data<T>(), slots[1].second.mutable_data<T>());
+  });
+}
+
+AdamW::AdamW(std::vector<NamedParameter> parameters, AdamConfig config)
+    : Adam(std::move(parameters), decoupled(config)) {}
+
+}  // namespace carousel

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <carousel/nn/saved_model.h>
+#include <carousel/optim/optimizer.h>
+#include <carousel/tensor/random.h>
+
+#include <string>
+
+namespace carousel {
+
+/// Everything besides weights and optimiser that a resumed run continues from.
+struct TrainingState {
+  int64_t step = 0;      ///< updates made
+  int64_t position = 0;  ///< of TrainingWindows
+  Rng rng{0};
+  State carried;        ///< the recurrent state after the last window
+  std::string options;  ///< the program's own options, as text of its choice
+};
+
+/// Writes model, vocabulary, optimiser and training state as one archive to `path` (see save_archive).
+void save_checkpoint(const std::string& path, const CharacterModel& model, const std::string& vocabulary,
+                     const Optimizer& optimizer, const TrainingState& training);
+
+/// Restores what save_checkpoint wrote into a model and an optimiser of the same making. Throws IoError, FormatError
+/// naming the file; then nothing was changed.
+TrainingState resume(const Archive& archive, CharacterModel& model, Optimizer& optimizer);
+
+}  // namespace carousel

@@ -1,0 +1,81 @@
+#include <carousel/tensor/kernels/blas.h>
+#include <carousel/tensor/kernels/threads.h>
+
+#include <omp.h>
+
+#ifdef CAROUSEL_HAVE_BLAS
+#include <cblas.h>
+#endif
+
+namespace carousel::kernels {
+
+#ifdef CAROUSEL_HAVE_BLAS
+
+namespace {
+
+enum class Pool { none, own, openmp };  // in the order of openblas_get_parallel()
+
+Pool pool() {
+  static const Pool kind = static_cast<Pool>(openblas_get_parallel());
+  return kind;
+}
+
+/// Whose turn it is to use several threads; also guards `serial_scopes`.
+std::mutex& turn() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+int serial_scopes = 0;  // SerialBlas objects alive
+
+}  // namespace
+
+std::string blas_name() {
+  const std::string config = openblas_get_config();  // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH USE_OPENMP ..."
+  const size_t version_end = config.find(' ', config.find(' ') + 1);
+  static const char* const builds[] = {"serial", "pthread", "openmp"};
+  return config.substr(0, version_end) + " (" + builds[static_cast<int>(pool())] + ")";
+}
+
+std::string blas_kernel() { return openblas_get_corename(); }
+
+BlasThreads::BlasThreads(bool many) {
+  const int count = many ? thread_count() : 1;
+  if (pool() == Pool::none || omp_in_parallel()) return;
+  if (count > 1) turn_ = std::unique_lock(turn());
+  if (pool() == Pool::openmp) {  // it takes what OpenMP would give this caller
+    previous_ = omp_get_max_threads();
+    omp_set_num_threads(count);
+  } else if (count > 1 && serial_scopes == 0 && openblas_get_num_threads() != count) {
+    openblas_set_num_threads(count);
+  }
+}
+
+BlasThreads::~BlasThreads() {
+  if (previous_ > 0) omp_set_num_threads(previous_);
+}
+
+SerialBlas::SerialBlas() {
+  if (pool() != Pool::own) return;
+  const std::lock_guard lock(turn());
+  if (serial_scopes++ == 0) openblas_set_num_threads(1);
+}
+
+SerialBlas::~SerialBlas() {
+  if (pool() != Pool::own) return;
+  const std::lock_guard lock(turn());
+  --serial_scopes;  // the next product of many threads sets its count
+}
+
+#else
+
+std::string blas_name() { return "none (plain products)"; }
+std::string blas_kernel() { return "none"; }
+BlasThreads::BlasThreads(bool) {}
+BlasThreads::~BlasThreads() = default;
+SerialBlas::SerialBlas() = default;
+SerialBlas::~SerialBlas() = default;
+
+#endif
+
+}  // namespace carousel::kernels

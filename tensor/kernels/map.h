@@ -1,0 +1,81 @@
+#pragma once
+
+#include <carousel/tensor/kernels/strided.h>
+
+/// Inner loops: out = f(a), f(a, b), f(a, b, c) over one run, for a stateless function object F. Row-major runs and
+/// constant operands (step 0) get loops of their own, which the compiler vectorises; `omp simd` tells it that `out`
+/// may be an operand's very memory but never a shifted part of it (the callers see to that).
+namespace carousel::kernels {
+
+template <class T>
+constexpr bool is_dense(int64_t step) {
+  return step == static_cast<int64_t>(sizeof(T));
+}
+
+template <class Out, class F, class A>
+void map1(const Run<2>& run) {
+  const auto [out, a] = run.at;
+  const auto [out_step, a_step] = run.step;
+  auto* dense_out = reinterpret_cast<Out*>(out);
+  const auto* dense_a = reinterpret_cast<const A*>(a);
+  const int64_t n = run.count;
+  if (is_dense<Out>(out_step) && is_dense<A>(a_step)) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) dense_out[i] = F{}(dense_a[i]);
+  } else if (is_dense<Out>(out_step) && a_step == 0) {
+    const Out value = F{}(*dense_a);
+    for (int64_t i = 0; i < n; ++i) dense_out[i] = value;
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      *reinterpret_cast<Out*>(out + i * out_step) = F{}(*reinterpret_cast<const A*>(a + i * a_step));
+    }
+  }
+}
+
+template <class Out, class F, class A, class B>
+void map2(const Run<3>& run) {
+  const auto [out, a, b] = run.at;
+  const auto [out_step, a_step, b_step] = run.step;
+  auto* dense_out = reinterpret_cast<Out*>(out);
+  const auto* dense_a = reinterpret_cast<const A*>(a);
+  const auto* dense_b = reinterpret_cast<const B*>(b);
+  const int64_t n = run.count;
+  if (is_dense<Out>(out_step) && is_dense<A>(a_step) && is_dense<B>(b_step)) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) dense_out[i] = F{}(dense_a[i], dense_b[i]);
+  } else if (is_dense<Out>(out_step) && is_dense<A>(a_step) && b_step == 0) {
+    const B value = *dense_b;
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) dense_out[i] = F{}(dense_a[i], value);
+  } else if (is_dense<Out>(out_step) && a_step == 0 && is_dense<B>(b_step)) {
+    const A value = *dense_a;
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) dense_out[i] = F{}(value, dense_b[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      *reinterpret_cast<Out*>(out + i * out_step) =
+          F{}(*reinterpret_cast<const A*>(a + i * a_step), *reinterpret_cast<const B*>(b + i * b_step));
+    }
+  }
+}
+
+template <class Out, class F, class A, class B, class C>
+void map3(const Run<4>& run) {
+  const auto [out, a, b, c] = run.at;
+  const auto [out_step, a_step, b_step, c_step] = run.step;
+  for (int64_t i = 0; i < run.count; ++i) {
+    *reinterpret_cast<Out*>(out + i * out_step) =
+        F{}(*reinterpret_cast<const A*>(a + i * a_step), *reinterpret_cast<const B*>(b + i * b_step),
+            *reinterpret_cast<const C*>(c + i * c_step));
+  }
+}
+
+/// Whether the predicate F holds somewhere in the run.
+template <class F, class A>
+bool any1(const Run<1>& run) {
+  bool found = false;  // no early exit, so that the loop vectorises
+  for (int64_t i = 0; i < run.count; ++i) found |= F{}(*reinterpret_cast<const A*>(run.at[0] + i * run.step[0]));
+  return found;
+}
+
+}  // namespace carousel::kernels

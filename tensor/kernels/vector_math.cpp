@@ -1,0 +1,132 @@
+#include <carousel/tensor/kernels/parallel.h>
+#include <carousel/tensor/kernels/instruction_sets.h>
+#include <carousel/tensor/kernels/vector_math.h>
+
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "carousel/tensor/kernels/vector_math.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <carousel/tensor/kernels/simd_math-inl.h>
+#include <carousel/tensor/kernels/simd_partial-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace carousel::kernels::HWY_NAMESPACE {
+
+struct Exp {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> of(D d, hn::Vec<D> x) { return exp(d, x); }
+};
+struct Tanh {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> of(D d, hn::Vec<D> x) { return tanh(d, x); }
+};
+struct Sigmoid {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> of(D d, hn::Vec<D> x) { return sigmoid(d, x); }
+};
+
+template <class Function, class T>
+void map(int64_t n, const T* x, T* y) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(Function::of(d, hn::LoadU(d, x + i)), d, y + i);
+  const auto rest = static_cast<size_t>(n - i);
+  if (rest > 0) store_first(Function::of(d, load_first(d, x + i, rest)), d, y + i, rest);
+}
+
+template <class T>
+void tanh_backward_range(int64_t n, const T* y, const T* dy, T* dx) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto one = hn::Set(d, static_cast<T>(1));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto value = hn::LoadU(d, y + i);
+    hn::StoreU(hn::Mul(hn::LoadU(d, dy + i), hn::NegMulAdd(value, value, one)), d, dx + i);
+  }
+  for (; i < n; ++i) dx[i] = dy[i] * (1 - y[i] * y[i]);
+}
+
+void exp_float(int64_t n, const float* x, float* y) { map<Exp>(n, x, y); }
+void exp_double(int64_t n, const double* x, double* y) { map<Exp>(n, x, y); }
+void tanh_float(int64_t n, const float* x, float* y) { map<Tanh>(n, x, y); }
+void tanh_double(int64_t n, const double* x, double* y) { map<Tanh>(n, x, y); }
+void sigmoid_float(int64_t n, const float* x, float* y) { map<Sigmoid>(n, x, y); }
+void sigmoid_double(int64_t n, const double* x, double* y) { map<Sigmoid>(n, x, y); }
+void tanh_backward_float(int64_t n, const float* y, const float* dy, float* dx) { tanh_backward_range(n, y, dy, dx); }
+void tanh_backward_double(int64_t n, const double* y, const double* dy, double* dx) {
+  tanh_backward_range(n, y, dy, dx);
+}
+
+}  // namespace carousel::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace carousel::kernels {
+
+#define CAROUSEL_MAP(name, type)                                                 \
+  HWY_EXPORT(name##_##type);                                                     \
+  void name(int64_t n, const type* x, type* y) {                                 \
+    parallel_ranges(n, elementwise_grain, [&](int64_t begin, int64_t end) {      \
+      HWY_DYNAMIC_DISPATCH(name##_##type)(end - begin, x + begin, y + begin);    \
+    });                                                                          \
+  }
+CAROUSEL_MAP(exp, float)
+CAROUSEL_MAP(exp, double)
+CAROUSEL_MAP(tanh, float)
+CAROUSEL_MAP(tanh, double)
+CAROUSEL_MAP(sigmoid, float)
+CAROUSEL_MAP(sigmoid, double)
+#undef CAROUSEL_MAP
+
+HWY_EXPORT(tanh_backward_float);
+HWY_EXPORT(tanh_backward_double);
+void tanh_backward(int64_t n, const float* y, const float* dy, float* dx) {
+  parallel_ranges(n, elementwise_grain, [&](int64_t begin, int64_t end) {
+    HWY_DYNAMIC_DISPATCH(tanh_backward_float)(end - begin, y + begin, dy + begin, dx + begin);
+  });
+}
+void tanh_backward(int64_t n, const double* y, const double* dy, double* dx) {
+  parallel_ranges(n, elementwise_grain, [&](int64_t begin, int64_t end) {
+    HWY_DYNAMIC_DISPATCH(tanh_backward_double)(end - begin, y + begin, dy + begin, dx + begin);
+  });
+}
+
+namespace plain {
+
+template <class T>
+void exp(int64_t n, const T* x, T* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = std::exp(x[i]);
+}
+
+template <class T>
+void tanh(int64_t n, const T* x, T* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = std::tanh(x[i]);
+}
+
+template <class T>
+void sigmoid(int64_t n, const T* x, T* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? std::exp(x[i]) / (1 + std::exp(x[i])) : 1 / (1 + std::exp(-x[i]));
+}
+
+template <class T>
+void tanh_backward(int64_t n, const T* y, const T* dy, T* dx) {
+  for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] * (1 - y[i] * y[i]);
+}
+
+template void exp(int64_t, const float*, float*);
+template void exp(int64_t, const double*, double*);
+template void tanh(int64_t, const float*, float*);
+template void tanh(int64_t, const double*, double*);
+template void sigmoid(int64_t, const float*, float*);
+template void sigmoid(int64_t, const double*, double*);
+template void tanh_backward(int64_t, const float*, const float*, float*);
+template void tanh_backward(int64_t, const double*, const double*, double*);
+
+}  // namespace plain
+}  // namespace carousel::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,139 @@
+#include <carousel/autograd/elementwise.h>
+#include <carousel/autograd/index.h>
+#include <carousel/autograd/matmul.h>
+#include <carousel/autograd/record.h>
+#include <carousel/autograd/reduce.h>
+#include <carousel/tensor/elementwise.h>
+#include <carousel/tensor/factory.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace carousel {
+namespace {
+
+using testing::HasSubstr;
+
+// The text of the error of type E that `body` throws.
+template <class E, class Body>
+std::string error_of(Body body) {
+  try {
+    body();
+  } catch (const E& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+Variable parameter() { return Variable::parameter(Tensor::from({1, 2, 3}, {3})); }
+
+TEST(Safety, ASecondBackwardThroughAFreedGraph) {
+  const Variable x = parameter();
+  const Variable y = sum(exp(x));
+  y.backward();
+  const std::string text = error_of<ValueError>([&] { y.backward(); });
+  EXPECT_EQ(text,
+            "[backward] the graph behind sum was freed by an earlier backward: pass retain_graph, or detach() a state "
+            "that is carried from one window to the next");
+}
+
+TEST(Safety, AStateCarriedWithoutDetach) {  // HD-11
+  const Variable w = Variable::parameter(Tensor::scalar(0.5));
+  Variable h = Tensor::scalar(1);
+  h = tanh(w * h);
+  h.backward();
+  const double before = w.grad().item();
+  h = tanh(w * h);
+  EXPECT_THAT(error_of<ValueError>([&] { h.backward(); }), HasSubstr("detach()"));
+  EXPECT_EQ(w.grad().item(), before) << "a failed backward must not leave half a gradient";
+}
+
+TEST(Safety, AnInPlaceChangeOfASavedValue) {
+  Tensor value = Tensor::from({1, 2, 3}, {3});
+  const Variable x = Variable::parameter(value);
+  const Variable y = sum(square(x));
+  add_(value, 1);
+  EXPECT_EQ(error_of<ValueError>([&] { y.backward(); }),
+            "[square] a value saved for backward was changed in place since: shape [3], version " +
+                std::to_string(value.version() - 1) + " then, " + std::to_string(value.version()) + " now");
+  EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(Safety, AnInPlaceChangeThatNobodySavedIsFine) {
+  Tensor value = Tensor::from({1, 2, 3}, {3});
+  const Variable x = Variable::parameter(value);
+  const Variable y = sum(x * 2.0);
+  add_(value, 1);
+  y.backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{2, 2, 2}));
+}
+
+TEST(Safety, SecondDerivativesAreRefused) {
+  const Variable x = parameter();
+  const Variable y = sum(square(x));
+  EXPECT_EQ(error_of<ValueError>([&] { grad(y, std::span(&x, 1), {}, {.create_graph = true}); }),
+            "[grad] second derivatives are not supported: gradients are of first order and have no history");
+  y.backward();
+  EXPECT_THAT(error_of<ValueError>([&] { sum(Variable(x.grad())).backward(); }), HasSubstr("of first order"));
+}
+
+TEST(Safety, OnlyAScalarMayGoWithoutCotangent) {
+  EXPECT_EQ(error_of<ShapeError>([] { exp(parameter()).backward(); }),
+            "[backward] without a cotangent the variable must be a scalar: got shape [3]");
+  EXPECT_THAT(error_of<ShapeError>([] { exp(parameter()).backward(ones({2})); }), HasSubstr("got [2] and [3]"));
+  EXPECT_THAT(error_of<ValueError>([] { exp(parameter()).backward(ones({3}, DType::float64)); }),
+              HasSubstr("got float64 and float32"));
+}
+
+TEST(Safety, IntegersHaveNoGradient) {
+  EXPECT_EQ(error_of<ValueError>([] { Variable::parameter(arange(3)); }),
+            "[parameter] only float32 and float64 values can require a gradient: got int64");
+}
+
+TEST(Safety, AnOperationWithAWrongBackwardIsCaught) {
+  const Variable x = parameter();
+  const auto wrong = [&](Gradients gradients) {
+    return record(Op::exp, exp(x.value()), {x}, [gradients](const Tensor&) { return gradients; });
+  };
+  EXPECT_EQ(error_of<ShapeError>([&] { sum(wrong({ones({4})})).backward(); }),
+            "[exp] a gradient must have the shape of its value: got [4] and [3]");
+  EXPECT_EQ(error_of<ValueError>([&] { sum(wrong({})).backward(); }),
+            "[exp] backward must give one gradient per input: got 0 for 1");
+}
+
+TEST(Safety, AHookMayNotChangeTheShape) {
+  const Variable x = parameter();
+  Variable y = exp(x);
+  y.add_hook([](const Tensor&) { return ones({1}); });
+  EXPECT_THAT(error_of<ShapeError>([&] { sum(y).backward(); }), HasSubstr("got [1] and [3]"));
+  EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(Safety, AnomalyModeNamesTheOperationThatMadeANan) {
+  const AnomalyMode scope;
+  const Variable x = Variable::parameter(Tensor::from({1, -1}, {2}));
+  EXPECT_EQ(error_of<ValueError>([&] { exp(sqrt(x) + 1.0); }),
+            "[anomaly] the result of sqrt holds a NaN: shape [2]");
+  EXPECT_EQ(error_of<ValueError>([&] { log(x * 0.0); }),
+            "[anomaly] the result of log holds an infinity: shape [2]");
+}
+
+TEST(Safety, AnomalyModeNamesTheBackwardThatMadeAnInfinity) {
+  const AnomalyMode scope;
+  const Variable x = Variable::parameter(Tensor::from({0, 1}, {2}));
+  const Variable y = sum(sqrt(x));
+  EXPECT_EQ(error_of<ValueError>([&] { y.backward(); }),
+            "[anomaly] a gradient from the backward of sqrt holds an infinity: shape [2]");
+}
+
+TEST(Safety, ShapesThatDoNotFitAreNamed) {
+  const Variable a = Variable::parameter(ones({4, 3})), b = Variable::parameter(ones({5, 2}));
+  EXPECT_EQ(error_of<ShapeError>([&] { matmul(a, b); }), "[matmul] inner sizes must match: got [4, 3] and [5, 2]");
+  EXPECT_EQ(error_of<ShapeError>([&] { a + b; }), "[add] shapes must be equal or broadcast: got [4, 3] and [5, 2]");
+  EXPECT_EQ(error_of<ShapeError>([&] { linear(a, b, {}); }),
+            "[linear] the last size of x must be the weight's second: got [4, 3] and [5, 2]");
+}
+
+}  // namespace
+}  // namespace carousel

@@ -1,0 +1,151 @@
+#include <carousel/autograd/elementwise.h>
+#include <carousel/autograd/matmul.h>
+#include <carousel/autograd/reduce.h>
+#include <carousel/autograd/shape.h>
+#include <carousel/tensor/compare.h>
+#include <carousel/tensor/elementwise.h>
+#include <carousel/tensor/factory.h>
+
+#include <gtest/gtest.h>
+
+namespace carousel {
+namespace {
+
+Variable parameter(std::initializer_list<double> values, Shape shape) {
+  return Variable::parameter(Tensor::from(values, shape, DType::float64));
+}
+
+TEST(Variable, OfATensorHasNoHistory) {
+  const Variable x = ones({2});
+  EXPECT_FALSE(x.requires_grad());
+  EXPECT_FALSE((x + x).requires_grad());
+  EXPECT_EQ((x + x).op(), Op::leaf);
+  EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(Variable, GradientsOfATinyNetworkByHand) {
+  const Variable w = parameter({2, -1}, {1, 2});
+  const Variable x = parameter({3, 4}, {2, 1});
+  const Variable y = sum(square(matmul(w, x)));  // (2*3 - 4)^2 = 4
+  EXPECT_EQ(y.value().item(), 4);
+  EXPECT_EQ(y.op(), Op::sum);
+  y.backward();
+  EXPECT_EQ(w.grad().to_vector<double>(), (std::vector<double>{12, 16}));  // 2 * 2 * x
+  EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{8, -4}));   // 2 * 2 * w
+}
+
+TEST(Variable, AValueUsedTwiceGetsBothGradients) {
+  const Variable x = parameter({3}, {1});
+  (x * x + x).backward();
+  EXPECT_EQ(x.grad().item(), 7);
+}
+
+TEST(Variable, GradientsAddUpUntilZeroGrad) {
+  const Variable x = parameter({1, 2}, {2});
+  sum(x * 2.0).backward();
+  sum(x * 3.0).backward();
+  EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{5, 5}));
+  Variable handle = x;
+  handle.zero_grad();
+  EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(Variable, ChangingOneGradientInPlaceLeavesTheOthers) {
+  const Variable a = parameter({1, 2}, {2}), b = parameter({3, 4}, {2});
+  sum(a + b).backward();
+  Tensor da = a.grad();
+  mul_(da, 10);
+  EXPECT_EQ(a.grad().to_vector<double>(), (std::vector<double>{10, 10}));
+  EXPECT_EQ(b.grad().to_vector<double>(), (std::vector<double>{1, 1}));
+}
+
+TEST(Variable, BroadcastOperandsGetGradientsOfTheirOwnShape) {  // HD-08
+  const Variable a = Variable::parameter(ones({3, 1})), b = Variable::parameter(ones({1, 4}));
+  sum(a + b).backward();
+  EXPECT_EQ(a.grad().shape(), (Shape{3, 1}));
+  EXPECT_EQ(b.grad().shape(), (Shape{1, 4}));
+  EXPECT_EQ(a.grad().to_vector<float>(), std::vector<float>(3, 4.0f));
+  EXPECT_EQ(b.grad().to_vector<float>(), std::vector<float>(4, 3.0f));
+}
+
+TEST(Variable, ACotangentWeighsTheResult) {
+  const Variable x = parameter({1, 2, 3}, {3});
+  (x * x).backward(Tensor::from({1, 0, -1}, {3}, DType::float64));
+  EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{2, 0, -6}));
+}
+
+TEST(Variable, DetachKeepsTheValueAndEndsTheGradient) {
+  const Variable x = parameter({3}, {1});
+  const Variable y = x * x;
+  (y.detach() * x).backward();
+  EXPECT_EQ(x.grad().item(), 9);  // 27 if the gradient went through y
+}
+
+TEST(Variable, NoGradRecordsNothing) {
+  const Variable x = parameter({3}, {1});
+  {
+    const NoGrad outer;
+    {
+      const NoGrad inner;
+    }
+    EXPECT_FALSE(grad_enabled());
+    EXPECT_FALSE((x * x).requires_grad());
+  }
+  EXPECT_TRUE(grad_enabled());
+  EXPECT_TRUE((x * x).requires_grad());
+}
+
+TEST(Variable, RetainGradKeepsTheGradientOfAnIntermediate) {
+  const Variable x = parameter({3}, {1});
+  Variable y = x * 2.0;
+  y.retain_grad();
+  (y * y).backward();
+  EXPECT_EQ(y.grad().item(), 12);
+  EXPECT_EQ(x.grad().item(), 24);
+}
+
+TEST(Variable, AHookSeesAndReplacesTheWholeGradient) {
+  const Variable x = parameter({3}, {1});
+  Variable y = x * 2.0;
+  std::vector<double> seen;
+  y.add_hook([&](const Tensor& gradient) {
+    seen.push_back(gradient.item());
+    return gradient * 10.0;
+  });
+  (y * y).backward();
+  EXPECT_EQ(seen, std::vector<double>{12});  // called once, with both contributions
+  EXPECT_EQ(x.grad().item(), 240);
+}
+
+TEST(Variable, AHookOnALeafSeesWhatThisBackwardAdds) {
+  Variable x = parameter({3}, {1});
+  std::vector<double> seen;
+  x.add_hook([&](const Tensor& gradient) {
+    seen.push_back(gradient.item());
+    return Tensor();
+  });
+  (x * 2.0).backward();
+  (x * 5.0).backward();
+  EXPECT_EQ(seen, (std::vector<double>{2, 5}));
+  EXPECT_EQ(x.grad().item(), 7);
+}
+
+TEST(Variable, GradReturnsWithoutAccumulating) {
+  const Variable x = parameter({3}, {1}), unused = parameter({1}, {1});
+  const Variable y = x * x;
+  const Variables inputs{x, y, unused};
+  const std::vector<Tensor> gradients = grad(y * 2.0, inputs);
+  EXPECT_EQ(gradients[0].item(), 12);
+  EXPECT_EQ(gradients[1].item(), 2);
+  EXPECT_FALSE(gradients[2].defined());
+  EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(Variable, EmptyTensorsHaveEmptyGradients) {
+  const Variable x = Variable::parameter(zeros({0, 3}));
+  sum(x * 2.0).backward();
+  EXPECT_EQ(x.grad().shape(), (Shape{0, 3}));
+}
+
+}  // namespace
+}  // namespace carousel

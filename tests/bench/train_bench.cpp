@@ -1,0 +1,148 @@
+// Training speed on fixed workloads, to be set beside the same workloads in other frameworks.
+//   train_bench WORKLOAD [--seconds 10] [--threads N] | --list
+// One step is what a user runs: forward, mean cross-entropy over B*T targets, backward, clipping to norm 1, AdamW. The
+// tokens are random, 256 batches in turn, so that nothing is learnt by heart: the arithmetic is timed. Prints one JSON
+// line; tokens_per_s is B*T over the median step.
+
+#include <carousel/nn/character_model.h>
+#include <carousel/optim/adam.h>
+#include <carousel/optim/clip.h>
+#include <carousel/tensor/random.h>
+#include <carousel/tensor/runtime.h>
+#include <carousel/tensor/version.h>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace {
+
+using namespace carousel;
+using Clock = std::chrono::steady_clock;
+
+struct Workload {
+  std::string name, model;
+  int64_t vocabulary, steps, batch, hidden, layers;
+};
+
+const std::vector<Workload> workloads = {
+    {"rnn-tiny", "rnn", 65, 32, 1, 32, 1},
+    {"rnn", "rnn", 65, 64, 32, 256, 1},
+};
+
+const Workload& find_workload(const std::string& name) {
+  const auto found = std::find_if(workloads.begin(), workloads.end(), [&](const Workload& w) { return w.name == name; });
+  check<ValueError>(found != workloads.end(), "train_bench", "no such workload: got '{}' (see --list)", name);
+  return *found;
+}
+
+class Trainer {
+ public:
+  explicit Trainer(const Workload& workload)
+      : workload_(workload),
+        rng_(1),
+        model_({.model = workload.model,
+                .vocabulary_size = workload.vocabulary,
+                .embedding_size = workload.hidden,
+                .hidden_size = workload.hidden,
+                .layers = workload.layers},
+               layer_kind(workload.model).default_config(), rng_),
+        optimizer_(model_.parameters(), {.beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1}) {
+    for (int i = 0; i < 256; ++i) {
+      batches_.push_back(rng_.integers({workload.steps + 1, workload.batch}, 0, workload.vocabulary));
+    }
+  }
+
+  double step() {
+    const Tensor tokens = batches_[size_t(turn_++) % batches_.size()].transpose(0, 1);  // [B, T + 1], time-major
+    const Tensor inputs = tokens.slice(1, {0, -1}), targets = tokens.slice(1, {1});
+    const LossResult result = model_.loss(inputs, targets, model_.initial_state(workload_.batch));
+    optimizer_.zero_grad();
+    result.loss.backward();
+    clip_grad_norm(model_.parameters(), 1.0);
+    optimizer_.step(1e-3);
+    return result.loss.value().item();
+  }
+
+  int64_t parameter_count() const { return model_.parameter_count(); }
+
+ private:
+  Workload workload_;
+  Rng rng_;
+  CharacterModel model_;
+  AdamW optimizer_;
+  std::vector<Tensor> batches_;
+  int64_t turn_ = 0;
+};
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+double peak_rss_mib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+double rounded(double value, int digits) {
+  const double scale = std::pow(10, digits);
+  return std::round(value * scale) / scale;
+}
+
+void run(const Workload& workload, double seconds) {
+  Trainer trainer(workload);
+  const double first = trainer.step();
+  for (int i = 0; i < 2; ++i) trainer.step();
+  std::vector<double> times;
+  double last = first;
+  for (const auto start = Clock::now(); times.size() < 3 || seconds_since(start) < seconds;) {
+    const auto before = Clock::now();
+    last = trainer.step();
+    times.push_back(seconds_since(before));
+  }
+  std::sort(times.begin(), times.end());
+  const double median = times[times.size() / 2];
+  nlohmann::ordered_json line;
+  line["workload"] = workload.name;
+  line["impl"] = fmt::format("carousel-{}", version());
+  line["tokens_per_s"] = rounded(static_cast<double>(workload.steps * workload.batch) / median, 1);
+  line["ms_per_step"] = rounded(median * 1e3, 3);
+  line["params"] = trainer.parameter_count();
+  line["loss_first"] = rounded(first, 5);
+  line["loss_last"] = rounded(last, 5);
+  line["peak_rss_mib"] = rounded(peak_rss_mib(), 1);
+  fmt::print("{}\n", line.dump());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Training speed on fixed workloads; prints one JSON line"};
+  std::string name;
+  double seconds = 10;
+  int thread_count = threads();
+  bool list = false;
+  app.add_option("workload", name, "one of --list");
+  app.add_option("--seconds", seconds, "time to measure")->check(CLI::Range(0.0, 3600.0))->capture_default_str();
+  app.add_option("--threads", thread_count, "threads")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_flag("--list", list, "print the workloads");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    if (list || name.empty()) {
+      for (const Workload& w : workloads) {
+        fmt::print("{} {} V={} T={} B={} hidden={} layers={}\n", w.name, w.model, w.vocabulary, w.steps, w.batch,
+                   w.hidden, w.layers);
+      }
+      return 0;
+    }
+    set_threads(thread_count);
+    run(find_workload(name), seconds);
+  } catch (const Error& error) {
+    fmt::print(stderr, "train_bench: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,329 @@
+#include "expect_error.h"
+
+#include <carousel/autograd/elementwise.h>
+#include <carousel/autograd/gradcheck.h>
+#include <carousel/autograd/reduce.h>
+#include <carousel/autograd/shape.h>
+#include <carousel/nn/registry.h>
+#include <carousel/tensor/compare.h>
+#include <carousel/tensor/elementwise.h>
+#include <carousel/tensor/factory.h>
+#include <carousel/tensor/reduce.h>
+
+#include <cmath>
+
+/// What every kind of sequence layer in the registry must do. A new kind is tested by being registered.
+namespace carousel {
+namespace {
+
+constexpr int64_t input_size = 3;
+constexpr int64_t hidden_size = 4;
+
+std::unique_ptr<SequenceLayer> make_layer(const std::string& kind, DType dtype = DType::float64) {
+  Rng rng(1);
+  const LayerKind& found = layer_kind(kind);
+  return found.make({input_size, hidden_size, dtype}, found.default_config(), rng);
+}
+
+Tensor random(const Shape& shape, uint64_t seed, DType dtype = DType::float64) {
+  Rng rng(seed);
+  return rng.normal(shape, 0, 1, DType::float64).to(dtype);
+}
+
+// A reset in the middle of row 0, and one at the very beginning of the last row.
+Tensor some_resets(int64_t batch, int64_t steps) {
+  Tensor reset = zeros({batch, steps}, DType::boolean);
+  reset.select(0, 0).slice(0, {.start = steps / 2, .stop = steps / 2 + 1}).fill_(1);
+  reset.select(0, -1).slice(0, {.stop = 1}).fill_(1);
+  return reset;
+}
+
+// Lengths steps, steps - 1, .., not below 0.
+Tensor some_lengths(int64_t batch, int64_t steps) {
+  std::vector<int64_t> lengths;
+  for (int64_t row = 0; row < batch; ++row) {
+    lengths.push_back(std::max<int64_t>(0, steps - row));
+  }
+  return Tensor::from(lengths, {batch});
+}
+
+// A state whose numbers are all different from zero, as leaves that gather gradients.
+State random_state(const SequenceLayer& layer, int64_t batch) {
+  State state = layer.initial_state(batch);
+  uint64_t seed = 100;
+  for (const auto& [name, value] : layer.initial_state(batch).values()) {
+    state.set(name, Variable::parameter(random(value.shape(), seed++, value.dtype()) * 0.5));
+  }
+  return state;
+}
+
+// Weighs every number of output and final state differently, so that no gradient can hide behind another.
+Variable weigh(const SequenceResult& result) {
+  const auto weigh_one = [](const Variable& value, uint64_t seed) {
+    return sum(value * Variable(random(value.shape(), seed, value.dtype())));
+  };
+  Variable total = weigh_one(result.output, 50);
+  uint64_t seed = 60;
+  for (const auto& [name, value] : result.state.values()) {
+    total = total + weigh_one(value, seed++);
+  }
+  return total;
+}
+
+// Everything that one pass makes: values, and after backward every gradient.
+std::vector<std::pair<std::string, Tensor>> everything(SequenceLayer& layer, const Tensor& input,
+                                                       const SequenceOptions& options, bool fused) {
+  layer.zero_grad();
+  const Variable x = Variable::parameter(input);
+  const State state = random_state(layer, input.size(0));
+  const SequenceResult result = fused ? layer.forward(x, state, options) : layer.unroll(x, state, options);
+  weigh(result).backward();
+  std::vector<std::pair<std::string, Tensor>> all = {{"output", result.output.value()}, {"d input", x.grad()}};
+  for (const auto& [name, value] : result.state.values()) {
+    all.emplace_back("final " + name, value.value());
+    all.emplace_back("d initial " + name, state[name].grad());
+  }
+  for (const NamedParameter& parameter : layer.parameters()) {
+    all.emplace_back("d " + parameter.name, parameter.variable.grad());
+  }
+  return all;
+}
+
+void expect_close(const std::vector<std::pair<std::string, Tensor>>& a,
+                  const std::vector<std::pair<std::string, Tensor>>& b, double tolerance) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(a[i].second.defined(), b[i].second.defined()) << a[i].first;
+    if (a[i].second.defined()) {
+      EXPECT_TRUE(all_close(a[i].second.to(DType::float64), b[i].second.to(DType::float64), tolerance, tolerance))
+          << a[i].first;
+    }
+  }
+}
+
+class SequenceSuite : public testing::TestWithParam<std::string> {
+ protected:
+  std::unique_ptr<SequenceLayer> layer_ = make_layer(GetParam());
+};
+
+TEST_P(SequenceSuite, GradientsPassTheCheck) {
+  for (const int64_t steps : {1, 2, 5}) {
+    for (const int64_t batch : {1, 3}) {
+      for (const bool with_reset : {false, true}) {
+        const SequenceOptions options{.reset = with_reset ? some_resets(batch, steps) : Tensor()};
+        const State initial = random_state(*layer_, batch);
+        std::vector<Tensor> inputs = {random({batch, steps, input_size}, 7)};
+        std::vector<std::string> names;
+        for (const auto& [name, value] : initial.values()) {
+          names.push_back(name);
+          inputs.push_back(value.value());
+        }
+        const auto function = [&](std::span<const Variable> in) {
+          State state = initial;
+          for (size_t i = 0; i < names.size(); ++i) {
+            state.set(names[i], in[i + 1]);
+          }
+          return weigh(layer_->forward(in[0], state, options));
+        };
+        const GradcheckResult result = gradcheck(function, inputs);
+        EXPECT_TRUE(result) << "T " << steps << ", B " << batch << ", reset " << with_reset << ": " << result.message;
+      }
+    }
+  }
+}
+
+// Parameters are changed in place, as a training step would.
+TEST_P(SequenceSuite, ParameterGradientsAreDifferenceQuotients) {
+  const Tensor x = random({3, 5, input_size}, 7);
+  const SequenceOptions options{.reset = some_resets(3, 5), .lengths = some_lengths(3, 5)};
+  const auto loss = [&] { return weigh(layer_->forward(x, random_state(*layer_, 3), options)); };
+  loss().backward();
+  constexpr double eps = 1e-6;
+  for (const NamedParameter& parameter : layer_->parameters()) {
+    const Tensor gradient = parameter.variable.grad().reshape({-1});
+    Tensor flat = parameter.variable.value().reshape({-1});
+    for (int64_t i = 0; i < flat.numel(); ++i) {
+      Tensor element = flat.slice(0, {.start = i, .stop = i + 1});
+      const double value = element.item();
+      element.fill_(value + eps);
+      const double above = loss().value().item();
+      element.fill_(value - eps);
+      const double below = loss().value().item();
+      element.fill_(value);
+      const double quotient = (above - below) / (2 * eps);
+      // gradcheck's defaults: truncation eps^2 and rounding 1e-16 / eps are both far below.
+      EXPECT_NEAR(gradient.select(0, i).item(), quotient, 1e-5 + 1e-3 * std::abs(quotient)) << parameter.name << i;
+    }
+  }
+}
+
+TEST_P(SequenceSuite, FusedEqualsUnrolledInValuesAndEveryGradient) {
+  for (const int64_t steps : {1, 2, 5, 40}) {
+    for (const int64_t batch : {1, 3}) {
+      const Tensor x = random({batch, steps, input_size}, 8);
+      const Tensor turned = x.transpose(0, 1).clone().transpose(0, 1);  // time-major in memory
+      for (const SequenceOptions& options :
+           {SequenceOptions{}, SequenceOptions{.reset = some_resets(batch, steps)},
+            SequenceOptions{.lengths = some_lengths(batch, steps)},
+            SequenceOptions{.reset = some_resets(batch, steps), .lengths = some_lengths(batch, steps)}}) {
+        SCOPED_TRACE(testing::Message() << "T " << steps << ", B " << batch << ", reset " << options.reset.defined()
+                                        << ", lengths " << options.lengths.defined());
+        const auto unrolled = everything(*layer_, x, options, false);
+        expect_close(everything(*layer_, x, options, true), unrolled, 1e-12);
+        expect_close(everything(*layer_, turned, options, true), unrolled, 1e-12);
+      }
+    }
+  }
+}
+
+TEST_P(SequenceSuite, WholeEqualsStepByStepOver200Steps) {
+  const Tensor x = random({2, 200, input_size}, 9);
+  State state = random_state(*layer_, 2).detach();
+  const SequenceResult whole = layer_->forward(x, state);
+  double worst = 0;
+  for (int64_t t = 0; t < 200; ++t) {
+    StepResult result = layer_->step(x.select(1, t), state);
+    worst = std::max(worst, max(abs(result.output.value() - whole.output.value().select(1, t))).item());
+    state = result.state.detach();
+  }
+  EXPECT_LE(worst, 1e-10);
+  for (const auto& [name, value] : state.values()) {
+    EXPECT_TRUE(all_close(value.value(), whole.state[name].value(), 0, 1e-10)) << name;
+  }
+}
+
+TEST_P(SequenceSuite, SplitAndCarryEqualsWholeAlsoInTheGradients) {
+  const Tensor input = random({2, 10, input_size}, 10);
+  const auto whole = everything(*layer_, input, {}, true);
+  layer_->zero_grad();
+  const Variable x = Variable::parameter(input);
+  const State state = random_state(*layer_, 2);
+  const SequenceResult first = layer_->forward(slice(x, 1, {.stop = 4}), state);
+  const SequenceResult second = layer_->forward(slice(x, 1, {.start = 4}), first.state);
+  const std::vector<Variable> outputs = {first.output, second.output};
+  weigh({concatenate(outputs, 1), second.state}).backward();
+  EXPECT_TRUE(all_close(x.grad(), whole[1].second, 1e-12, 1e-12));
+  size_t next = 2;
+  for (const auto& [name, value] : second.state.values()) {
+    EXPECT_TRUE(all_close(value.value(), whole[next++].second, 1e-12, 1e-12)) << name;
+    EXPECT_TRUE(all_close(state[name].grad(), whole[next++].second, 1e-12, 1e-12)) << "d initial " << name;
+  }
+  for (const NamedParameter& parameter : layer_->parameters()) {
+    EXPECT_TRUE(all_close(parameter.variable.grad(), whole[next++].second, 1e-12, 1e-12)) << parameter.name;
+  }
+}
+
+TEST_P(SequenceSuite, AResetRowEqualsAFreshStart) {
+  const Tensor x = random({2, 6, input_size}, 11);
+  Tensor reset = zeros({2, 6}, DType::boolean);
+  reset.select(0, 1).slice(0, {.start = 2, .stop = 3}).fill_(1);
+  const Tensor y = layer_->forward(x, random_state(*layer_, 2), {.reset = reset}).output.value();
+  const Tensor fresh = layer_->forward(x.slice(1, {.start = 2}), layer_->initial_state(2)).output.value();
+  EXPECT_TRUE(all_close(y.select(0, 1).slice(0, {.start = 2}), fresh.select(0, 1), 0, 1e-14));
+}
+
+TEST_P(SequenceSuite, NoStepsOrNoRows) {  // HD-06
+  const State state = random_state(*layer_, 10);
+  const SequenceResult nothing = layer_->forward(zeros({10, 0, input_size}, DType::float64), state);
+  EXPECT_EQ(nothing.output.shape(), (Shape{10, 0, hidden_size}));
+  for (const auto& [name, value] : nothing.state.values()) {
+    EXPECT_TRUE(identical(value.value(), state[name].value())) << name;
+  }
+  const SequenceResult empty = layer_->forward(zeros({0, 5, input_size}, DType::float64), layer_->initial_state(0));
+  EXPECT_EQ(empty.output.shape(), (Shape{0, 5, hidden_size}));
+  sum(empty.output).backward();
+  for (const NamedParameter& parameter : layer_->parameters()) {
+    ASSERT_TRUE(parameter.variable.grad().defined()) << parameter.name;
+    EXPECT_TRUE(identical(parameter.variable.grad(), zeros_like(parameter.variable.value()))) << parameter.name;
+  }
+}
+
+TEST_P(SequenceSuite, FloatFollowsDouble) {
+  const auto single = make_layer(GetParam(), DType::float32);
+  const auto ours = single->parameters();
+  const auto theirs = layer_->parameters();
+  for (size_t i = 0; i < ours.size(); ++i) {
+    Tensor value = ours[i].variable.value();
+    value.copy_(theirs[i].variable.value());
+  }
+  const Tensor x = random({3, 20, input_size}, 12);
+  // 20 steps, each a few roundings of 6e-8 of numbers up to about ten.
+  expect_close(everything(*single, x.to(DType::float32), {}, true), everything(*layer_, x, {}, true), 2e-5);
+}
+
+TEST_P(SequenceSuite, NanInIsNanOut) {
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    const auto layer = make_layer(GetParam(), dtype);
+    Tensor x = random({2, 6, input_size}, 13, dtype);
+    x.select(0, 1).select(0, 2).slice(0, {.stop = 1}).fill_(NAN);
+    for (const bool fused : {true, false}) {
+      const State state = layer->initial_state(2);
+      const Tensor y = (fused ? layer->forward(x, state) : layer->unroll(x, state)).output.value();
+      EXPECT_TRUE(all_finite(y.select(0, 0))) << "the other row";
+      EXPECT_TRUE(all_finite(y.select(0, 1).slice(0, {.stop = 2}))) << "before";
+      EXPECT_TRUE(all(isnan(y.select(0, 1).slice(0, {.start = 2})))) << "from there on";
+    }
+  }
+}
+
+TEST_P(SequenceSuite, TwoBackwardCallsOnARetainedGraphAgree) {
+  const Variable x = Variable::parameter(random({2, 5, input_size}, 14));
+  const Variable loss = weigh(layer_->forward(x, random_state(*layer_, 2)));
+  loss.backward({.retain_graph = true});
+  const Tensor once = x.grad().clone();
+  loss.backward();
+  EXPECT_TRUE(identical(x.grad().contiguous(), (once + once).contiguous()));
+}
+
+TEST_P(SequenceSuite, AVisitorSeesWhatTheUnrolledStatesGather) {
+  using Seen = std::vector<std::pair<std::string, Tensor>>;  // by name and step
+  const auto look = [&](bool fused) {
+    Seen seen;
+    const auto visitor = [&](const BackwardView& view) {
+      for (const auto& [name, gradient] : view.gradient) {
+        for (int64_t t = gradient.size(0) - 1; t >= 0; --t) {
+          seen.emplace_back(name + std::to_string(view.first_step + t), gradient.select(0, t).clone());
+        }
+      }
+    };
+    everything(*layer_, random({3, 50, input_size}, 15), {.reset = some_resets(3, 50), .visitor = visitor}, fused);
+    std::sort(seen.begin(), seen.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    return seen;
+  };
+  const Seen fused = look(true);
+  ASSERT_GE(fused.size(), 50U);
+  expect_close(fused, look(false), 1e-12);
+}
+
+TEST_P(SequenceSuite, StateSizeIsWhatARowHolds) {
+  const State state = layer_->forward(random({1, 7, input_size}, 16), layer_->initial_state(1)).state;
+  int64_t numbers = 0;
+  for (const auto& [name, value] : state.values()) {
+    numbers += value.value().numel();
+  }
+  EXPECT_EQ(layer_->state_size(7), numbers);
+}
+
+TEST_P(SequenceSuite, NamesWhatDoesNotFit) {
+  const State state = layer_->initial_state(2);
+  test::expect_error<ShapeError>([&] { layer_->forward(zeros({2, 4, 9}, DType::float64), state); },
+                                 {"D = 3", "[2, 4, 9]"});
+  test::expect_error<ShapeError>([&] { layer_->step(zeros({2, 9}, DType::float64), state); }, {"D = 3", "[2, 9]"});
+  test::expect_error<ShapeError>([&] { layer_->forward(zeros({3, 4, 3}, DType::float64), state); }, {"state", "got"});
+  test::expect_error<ValueError>([&] { layer_->forward(zeros({2, 4, 3}), state); }, {"float64", "float32"});
+  test::expect_error<IndexError>([&] { layer_->forward(zeros({2, 4, 3}, DType::float64), State()); }, {"[State]"});
+}
+
+std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const LayerKind& kind : layer_kinds()) {
+    names.push_back(kind.name);
+  }
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SequenceSuite, testing::ValuesIn(kind_names()),
+                         [](const testing::TestParamInfo<std::string>& kind) { return kind.param; });
+
+}  // namespace
+}  // namespace carousel
