@@ -20,9 +20,9 @@ int64_t sample(const Tensor& logits, const SamplingOptions& options, Rng& rng);
 
 struct GenerateOptions {
   int64_t length = 400;  ///< tokens to add to the prompt
-  SamplingOptions sampling;
+  SamplingOptions sampling = {};
   /// Called with each new token as soon as it is drawn; when it returns false, generation ends.
-  std::function<bool(int64_t token)> on_token;
+  std::function<bool(int64_t token)> on_token = {};
 };
 
 /// Continues `prompt` and returns the new tokens. Records no graph, uses no dropout, and carries the state: one step

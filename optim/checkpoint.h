@@ -13,8 +13,8 @@ struct TrainingState {
   int64_t step = 0;      ///< updates made
   int64_t position = 0;  ///< of TrainingWindows
   Rng rng{0};
-  State carried;        ///< the recurrent state after the last window
-  std::string options;  ///< the program's own options, as text of its choice
+  State carried = {};   ///< the recurrent state after the last window
+  std::string options = {};  ///< the program's own options, as text of its choice
 };
 
 /// Writes model, vocabulary, optimiser and training state as one archive to `path` (see save_archive).

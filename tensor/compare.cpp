@@ -12,9 +12,8 @@ namespace {
 
 template <class F>
 kernels::RunBody<3> compare_body(DType dtype) {
-  return dispatch_all(dtype, [](auto type) -> kernels::RunBody<3> {
-    return kernels::map2<bool, F, decltype(type), decltype(type)>;
-  });
+  return dispatch_all(
+      dtype, [](auto type) -> kernels::RunBody<3> { return kernels::map2<bool, F, decltype(type), decltype(type)>; });
 }
 
 Tensor map_two(std::string_view operation, const Tensor& a, const Tensor& b, kernels::RunBody<3> body) {
@@ -55,9 +54,10 @@ template <class F>
 Tensor classify(std::string_view operation, const Tensor& x, F) {
   check_defined(operation, x);
   Tensor out(x.shape(), DType::boolean);
-  run_over<2>(out, dispatch_all(x.dtype(), [](auto type) -> kernels::RunBody<2> {
-                return kernels::map1<bool, F, decltype(type)>;
-              }), {out, x});
+  run_over<2>(
+      out,
+      dispatch_all(x.dtype(), [](auto type) -> kernels::RunBody<2> { return kernels::map1<bool, F, decltype(type)>; }),
+      {out, x});
   return out;
 }
 
@@ -106,10 +106,13 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   check_same_dtype("where", a, b);
   const Shape shape = broadcast_shapes("where", condition.shape(), broadcast_shapes("where", a.shape(), b.shape()));
   Tensor out(shape, a.dtype());
-  run_over<4>(out, dispatch_all(a.dtype(), [](auto type) -> kernels::RunBody<4> {
-                using T = decltype(type);
-                return kernels::map3<T, Choose, bool, T, T>;
-              }), {out, condition, a, b});
+  run_over<4>(out,
+              dispatch_all(a.dtype(),
+                           [](auto type) -> kernels::RunBody<4> {
+                             using T = decltype(type);
+                             return kernels::map3<T, Choose, bool, T, T>;
+                           }),
+              {out, condition, a, b});
   return out;
 }
 

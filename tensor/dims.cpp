@@ -71,8 +71,7 @@ Dims contiguous_strides(const Shape& shape) {
 }
 
 int normalize_axis(std::string_view operation, int64_t axis, int rank) {
-  check<IndexError>(-rank <= axis && axis < rank, operation, "axis must be in [{}, {}]: got {}", -rank, rank - 1,
-                    axis);
+  check<IndexError>(-rank <= axis && axis < rank, operation, "axis must be in [{}, {}]: got {}", -rank, rank - 1, axis);
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 

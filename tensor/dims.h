@@ -32,8 +32,8 @@ class Dims {
   int64_t* begin() { return values_.data(); }
   int64_t* end() { return values_.data() + rank_; }
 
-  void push_back(int64_t value);          ///< throws ShapeError past max_rank
-  void insert(int at, int64_t value);     ///< before position `at`, 0 <= at <= rank()
+  void push_back(int64_t value);       ///< throws ShapeError past max_rank
+  void insert(int at, int64_t value);  ///< before position `at`, 0 <= at <= rank()
   void erase(int at);
 
   bool operator==(const Dims& other) const;

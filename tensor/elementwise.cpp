@@ -43,13 +43,13 @@ struct Div {
 struct Maximum {
   template <class T>
   T operator()(T a, T b) const {
-    return a > b || a != a ? a : b;
+    return b != b ? b : (b > a ? b : a);
   }
 };
 struct Minimum {
   template <class T>
   T operator()(T a, T b) const {
-    return a < b || a != a ? a : b;
+    return b != b ? b : (b < a ? b : a);
   }
 };
 struct Pow {
@@ -124,8 +124,8 @@ Tensor& in_place(std::string_view operation, Tensor& a, const Tensor& b) {
   check_writable(operation, a);
   check_same_dtype(operation, a, b);
   if constexpr (std::is_same_v<F, Div>) check_divisor(operation, b);
-  check<ShapeError>(a.shape() == b.shape() || broadcast_shapes(operation, a.shape(), b.shape()) == a.shape(),
-                    operation, "the operand must broadcast to the target's shape: got {} and {}", b.shape(), a.shape());
+  check<ShapeError>(a.shape() == b.shape() || broadcast_shapes(operation, a.shape(), b.shape()) == a.shape(), operation,
+                    "the operand must broadcast to the target's shape: got {} and {}", b.shape(), a.shape());
   const auto body = binary_body<F>(operation, a.dtype());
   const Tensor apart = apart_from(a, b);
   a.storage()->bump_version();

@@ -101,7 +101,7 @@ Tensor take_rows(const Tensor& table, const Tensor& index) {
 }
 
 Tensor scatter_rows(const Tensor& source, const Tensor& index, int64_t rows) {
-  check<ShapeError>(rows >= 0, "scatter_rows", "the number of rows must not be negative: got {}", rows);
+  check<ValueError>(rows >= 0, "scatter_rows", "the number of rows must not be negative: got {}", rows);
   check_defined("scatter_rows", source);
   const int lead = index.rank();
   check<ShapeError>(

@@ -64,8 +64,7 @@ std::string pad(const std::string& text, const NumberFormat& format) {
 
 class Printer {
  public:
-  Printer(const Tensor& x, const PrintOptions& options)
-      : options_(options), summarise_(x.numel() > options.threshold) {
+  Printer(const Tensor& x, const PrintOptions& options) : options_(options), summarise_(x.numel() > options.threshold) {
     format_.precision = options.precision;
     if (is_floating(x.dtype())) choose_notation(x);
     for_each_shown(x, [this](const Tensor& element) { widen(write_element(element, format_)); });
@@ -75,8 +74,7 @@ class Printer {
   std::string write(const Tensor& x, int depth) const {
     if (x.rank() == 0) return pad(write_element(x, format_), format_);
     // Vectors stand side by side; what has r axes, one below the other with r - 1 line ends between.
-    const std::string separator =
-        x.rank() == 1 ? " " : std::string(x.rank() - 1, '\n') + std::string(depth + 1, ' ');
+    const std::string separator = x.rank() == 1 ? " " : std::string(x.rank() - 1, '\n') + std::string(depth + 1, ' ');
     std::string text = "[";
     for (int64_t i : shown_positions(x.size(0), options_, summarise_)) {
       if (text.size() > 1) text += separator;

@@ -71,6 +71,7 @@ struct Plan {
 Plan plan_last_axes(const Tensor& x, int count) {
   kernels::Nest<1> stay, go;
   for (int i = 0; i < x.rank(); ++i) (i < x.rank() - count ? stay : go).add_axis(x.shape()[i], {x.strides()[i]});
+  if (x.numel() == 0) return {x, {.inner = stay.count, .n = 0}};
   if (stay.rank > 2 || go.rank > 1) return plan_last_axes(x.contiguous(), count);
   ReduceLayout layout;
   if (stay.rank == 2) {

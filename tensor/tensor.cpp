@@ -30,7 +30,8 @@ void check_convertible(std::string_view operation, const Tensor& x, DType to) {
     constexpr auto unfit = [](auto value) { return !fits_int64(static_cast<double>(value)); };
     return any_over(x, kernels::any1<decltype(unfit), decltype(type)>);
   });
-  check<ValueError>(!bad, operation, "int64 holds numbers in [-2^63, 2^63): got {} values beyond", to_string(x.dtype()));
+  check<ValueError>(!bad, operation, "int64 holds numbers in [-2^63, 2^63): got {} values beyond",
+                    to_string(x.dtype()));
 }
 
 }  // namespace
@@ -110,7 +111,7 @@ T* Tensor::mutable_data() {
 template <class T>
 T Tensor::item() const {
   check<ShapeError>(numel_ == 1, "item", "needs a tensor of one element: got shape {}", shape_);
-  return dispatch_all(dtype_, [this](auto type) {
+  return dispatch_all(dtype_, [&](auto type) {
     const auto value = *data<decltype(type)>();
     if constexpr (std::is_same_v<T, int64_t> && std::is_floating_point_v<decltype(type)>) {
       check<ValueError>(fits_int64(value), "item", "int64 holds numbers in [-2^63, 2^63): got {}", value);
@@ -164,12 +165,12 @@ Tensor& Tensor::copy_(const Tensor& source) {
   return *this;
 }
 
-#define CAROUSEL_INSTANTIATE(T)                                    \
-  template Tensor Tensor::from<T>(std::span<const T>, Shape);      \
-  template Tensor Tensor::from<T>(const std::vector<T>&, Shape);   \
-  template const T* Tensor::data<T>() const;                       \
-  template T* Tensor::mutable_data<T>();                           \
-  template T Tensor::item<T>() const;                              \
+#define CAROUSEL_INSTANTIATE(T)                                  \
+  template Tensor Tensor::from<T>(std::span<const T>, Shape);    \
+  template Tensor Tensor::from<T>(const std::vector<T>&, Shape); \
+  template const T* Tensor::data<T>() const;                     \
+  template T* Tensor::mutable_data<T>();                         \
+  template T Tensor::item<T>() const;                            \
   template std::vector<T> Tensor::to_vector<T>() const;
 CAROUSEL_INSTANTIATE(float)
 CAROUSEL_INSTANTIATE(double)

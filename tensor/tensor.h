@@ -67,20 +67,20 @@ class Tensor {
 
   // Views: no numbers are copied.
   Tensor slice(int64_t axis, Slice range) const;
-  Tensor select(int64_t axis, int64_t index) const;       ///< drops the axis; negative index from the end
+  Tensor select(int64_t axis, int64_t index) const;  ///< drops the axis; negative index from the end
   Tensor transpose(int64_t axis1, int64_t axis2) const;
   Tensor permute(const Dims& axes) const;
-  Tensor unsqueeze(int64_t axis) const;                   ///< a new axis of size 1 before `axis`, in [-rank-1, rank]
-  Tensor squeeze(int64_t axis) const;                     ///< throws ShapeError unless the axis has size 1
-  Tensor expand(const Shape& shape) const;                ///< broadcasts axes of size 1 (stride 0); -1 keeps a size
+  Tensor unsqueeze(int64_t axis) const;     ///< a new axis of size 1 before `axis`, in [-rank-1, rank]
+  Tensor squeeze(int64_t axis) const;       ///< throws ShapeError unless the axis has size 1
+  Tensor expand(const Shape& shape) const;  ///< broadcasts axes of size 1 (stride 0); -1 keeps a size
   /// One size may be -1. A view where the strides allow, else a contiguous copy.
   Tensor reshape(const Shape& shape) const;
   /// A view like reshape, or nullopt where the strides do not allow one.
   std::optional<Tensor> view(const Shape& shape) const;
 
-  Tensor contiguous() const;       ///< itself when it is row-major, else a copy
-  Tensor clone() const;            ///< a row-major copy
-  Tensor to(DType dtype) const;    ///< itself when nothing changes; to bool: x != 0
+  Tensor contiguous() const;     ///< itself when it is row-major, else a copy
+  Tensor clone() const;          ///< a row-major copy
+  Tensor to(DType dtype) const;  ///< itself when nothing changes; to bool: x != 0
 
   // In-place changes. They count a new version, and refuse (ValueError) to write to a tensor whose elements overlap
   // one another (an expanded view).

@@ -58,10 +58,9 @@ void Reporter::step(double loss, int64_t tokens, double grad_norm, double lr) {
 }
 
 void Reporter::record(std::optional<double> val_loss) {
-  if (updates_ > 0) {
-    record_.train_loss = losses_ / static_cast<double>(updates_);
-    record_.tokens_per_s = static_cast<double>(tokens_) / seconds_;
-  }
+  if (updates_ == 0) return;
+  record_.train_loss = losses_ / static_cast<double>(updates_);
+  record_.tokens_per_s = static_cast<double>(tokens_) / seconds_;
   record_.val_loss = val_loss;
   record_.peak_rss_mib = peak_rss_mib();
   log_ << to_json(record_) << std::endl;

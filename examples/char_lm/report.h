@@ -31,7 +31,8 @@ class Reporter {
 
   /// After every update.
   void step(double loss, int64_t tokens, double grad_norm, double lr);
-  /// Writes what happened since the last record; the time between the last step and this call is not training.
+  /// Writes what happened since the last record; the time between the last step and this call is not training. Without
+  /// a step since the last record there is nothing to write.
   void record(std::optional<double> val_loss);
   const Record& last() const { return record_; }
 

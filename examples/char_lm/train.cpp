@@ -81,9 +81,7 @@ int train(const TrainOptions& options) {
   for (int64_t step = 1; step <= options.steps && !interrupt.interrupted(); ++step) {
     const Window window = windows.next(rng);
     if (window.starts) state = model.initial_state(options.batch_size);
-    SequenceOptions pass;
-    pass.dropout_key = rng.next_u64();
-    const LossResult result = model.loss(window.inputs, window.targets, state, pass);
+    const LossResult result = model.loss(window.inputs, window.targets, state, {.dropout_key = rng.next_u64()});
     const double loss = result.loss.value().item();
     check<ValueError>(std::isfinite(loss), "train",
                       "loss must be finite: got {} at step {}; a smaller --lr may help; {} holds the last save", loss,

@@ -20,7 +20,7 @@ Pool pool() {
   return kind;
 }
 
-/// Whose turn it is to use several threads; also guards `serial_scopes`.
+/// Whose turn it is to use several threads, or a BLAS that serves one caller; also guards `serial_scopes`.
 std::mutex& turn() {
   static std::mutex mutex;
   return mutex;
@@ -40,8 +40,12 @@ std::string blas_name() {
 std::string blas_kernel() { return openblas_get_corename(); }
 
 BlasThreads::BlasThreads(bool many) {
+  if (pool() == Pool::none) {  // Debian's serial build has no locks: two callers at once get wrong numbers
+    turn_ = std::unique_lock(turn());
+    return;
+  }
+  if (omp_in_parallel()) return;
   const int count = many ? thread_count() : 1;
-  if (pool() == Pool::none || omp_in_parallel()) return;
   if (count > 1) turn_ = std::unique_lock(turn());
   if (pool() == Pool::openmp) {  // it takes what OpenMP would give this caller
     previous_ = omp_get_max_threads();

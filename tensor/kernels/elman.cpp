@@ -68,7 +68,9 @@ class Rows {
       if (dh != nullptr) std::copy_n(state, size_, step(dh, t));
       activate_backward(s_.nonlinearity, size_, step(h, t), state, step(dz, t));
       for (int64_t b = begin_; b < end_; ++b) {
-        if (ended(s_, t, b)) std::fill_n(row(dz, t, b), s_.hidden, T{0});
+        if (!ended(s_, t, b)) continue;
+        std::fill_n(row(dz, t, b), s_.hidden, T{0});
+        if (dh != nullptr) std::fill_n(row(dh, t, b), s_.hidden, T{0});
       }
       weight_.multiply(end_ - begin_, step(dz, t), s_.hidden, state, s_.hidden, Into::overwrite);
       for (int64_t b = begin_; b < end_; ++b) {
@@ -186,7 +188,7 @@ void elman_backward(const ElmanSequence& s, const T* w, const T* h, const T* dy,
       const bool live = !ended(s, t, b);
       for (int64_t i = 0; i < n; ++i) {
         if (live && dy != nullptr) state[i] += dy[at + i];
-        if (dh != nullptr) dh[at + i] = state[i];
+        if (dh != nullptr) dh[at + i] = live ? state[i] : 0;
         const T slope = s.nonlinearity == Nonlinearity::tanh ? 1 - h[at + i] * h[at + i] : h[at + i] > 0 ? 1 : 0;
         dz[at + i] = live ? state[i] * slope : 0;
       }

@@ -34,9 +34,9 @@ void elman_forward(const ElmanSequence& sequence, const PackedMatrix<T>& weight,
 
 /// `weight` is W packed: PackedMatrix(H, H, W, H, 1). dy [T, B, H] and dh_last [B, H] are the gradients that arrive at
 /// the outputs and at h_last; null stands for zeros. dz [T, B, H] and dh0 [B, H] (not dh_last's memory) are written,
-/// and so is dh [T, B, H] unless it is null: the total derivative of the loss with respect to the state after each
-/// step. The last steps of a sequence may go first, in a call of their own, whose dh0 is the dh_last of the steps
-/// before.
+/// and so is dh [T, B, H] unless it is null: the total derivative of the loss with respect to the state that each step
+/// made, 0 after a row's end. The last steps of a sequence may go first, in a call of their own, whose dh0 is the
+/// dh_last of the steps before.
 template <class T>
 void elman_backward(const ElmanSequence& sequence, const PackedMatrix<T>& weight, const T* h, const T* dy,
                     const T* dh_last, T* dh, T* dz, T* dh0);

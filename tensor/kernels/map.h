@@ -2,9 +2,9 @@
 
 #include <carousel/tensor/kernels/strided.h>
 
-/// Inner loops: out = f(a), f(a, b), f(a, b, c) over one run, for a stateless function object F. Row-major runs and
-/// constant operands (step 0) get loops of their own, which the compiler vectorises; `omp simd` tells it that `out`
-/// may be an operand's very memory but never a shifted part of it (the callers see to that).
+/// Inner loops: out = f(a), f(a, b), f(a, b, c) over one run, for a stateless function object F. Dense runs and
+/// constant operands (step 0) get loops of their own, which the compiler vectorises. `out` may be an operand's very
+/// memory, but no shifted part of it.
 namespace carousel::kernels {
 
 template <class T>
@@ -20,7 +20,6 @@ void map1(const Run<2>& run) {
   const auto* dense_a = reinterpret_cast<const A*>(a);
   const int64_t n = run.count;
   if (is_dense<Out>(out_step) && is_dense<A>(a_step)) {
-#pragma omp simd
     for (int64_t i = 0; i < n; ++i) dense_out[i] = F{}(dense_a[i]);
   } else if (is_dense<Out>(out_step) && a_step == 0) {
     const Out value = F{}(*dense_a);
@@ -41,15 +40,12 @@ void map2(const Run<3>& run) {
   const auto* dense_b = reinterpret_cast<const B*>(b);
   const int64_t n = run.count;
   if (is_dense<Out>(out_step) && is_dense<A>(a_step) && is_dense<B>(b_step)) {
-#pragma omp simd
     for (int64_t i = 0; i < n; ++i) dense_out[i] = F{}(dense_a[i], dense_b[i]);
   } else if (is_dense<Out>(out_step) && is_dense<A>(a_step) && b_step == 0) {
     const B value = *dense_b;
-#pragma omp simd
     for (int64_t i = 0; i < n; ++i) dense_out[i] = F{}(dense_a[i], value);
   } else if (is_dense<Out>(out_step) && a_step == 0 && is_dense<B>(b_step)) {
     const A value = *dense_a;
-#pragma omp simd
     for (int64_t i = 0; i < n; ++i) dense_out[i] = F{}(value, dense_b[i]);
   } else {
     for (int64_t i = 0; i < n; ++i) {

@@ -90,9 +90,8 @@ int64_t integer_at(uint64_t seed, uint64_t block, int64_t low, uint64_t range) {
 }
 
 void fill_integers(int64_t* out, int64_t count, uint64_t seed, uint64_t first_block, int64_t low, uint64_t range) {
-  for_each_block(out, count, integers_per_block, [=](uint64_t b, int64_t* to, int64_t) {
-    *to = integer_at(seed, first_block + b, low, range);
-  });
+  for_each_block(out, count, integers_per_block,
+                 [=](uint64_t b, int64_t* to, int64_t) { *to = integer_at(seed, first_block + b, low, range); });
 }
 
 template void fill_uniform<float>(float*, int64_t, uint64_t, uint64_t, double, double);

@@ -13,8 +13,8 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint3
 
 /// Block `position` of stream `seed`.
 inline std::array<uint32_t, 4> philox_block(uint64_t seed, uint64_t position, uint64_t attempt = 0) {
-  return philox({static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32),
-                 static_cast<uint32_t>(attempt), static_cast<uint32_t>(attempt >> 32)},
+  return philox({static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), static_cast<uint32_t>(attempt),
+                 static_cast<uint32_t>(attempt >> 32)},
                 {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
 }
 

@@ -5,7 +5,7 @@
 namespace carousel::kernels {
 namespace {
 
-constexpr int64_t chunk_size = 16384;         // elements; a few microseconds of work for a cheap operation
+constexpr int64_t chunk_size = 16384;  // elements; a few microseconds of work for a cheap operation
 constexpr int64_t parallel_from = 2 * chunk_size;
 
 /// A position in a nest that moves forward run by run.

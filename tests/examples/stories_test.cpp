@@ -33,8 +33,8 @@ std::vector<std::string_view> words_of(std::string_view text) {
 
 TEST(Stories, AreTheSameEverywhere) {
   const Stories stories = make_stories({.bytes = 1'000'000, .distance = 100, .seed = 1});
-  EXPECT_EQ(stories.text.size(), EXPECTED_SIZE);
-  EXPECT_EQ(fnv1a(stories.text), EXPECTED_HASH);
+  EXPECT_EQ(stories.text.size(), 1'000'100u);
+  EXPECT_EQ(fnv1a(stories.text), 1308932960806014198u);  // the text itself is its own reference
 }
 
 TEST(Stories, AnotherSeedTellsOtherStories) {

@@ -166,8 +166,7 @@ TEST(Split, LosesNoSymbol) {
 }
 
 TEST(Split, RefusesOtherText) {
-  for (const char* rule :
-       {"", "nanogtp", "-0.5", "1.5", "0.9,0.2", "0.9,", "0.9,-0.1", "nan", "inf", "0.8,0.1,0.1"}) {
+  for (const char* rule : {"", "nanogtp", "-0.5", "1.5", "0.9,0.2", "0.9,", "0.9,-0.1", "nan", "inf", "0.8,0.1,0.1"}) {
     EXPECT_EQ(error_of([&] { parse_split(rule); }),
               std::string("[split] must be nanogpt, char-rnn, torch-rnn, or shares like 0.9 or 0.8,0.1: got \"") +
                   rule + "\"");

@@ -10,7 +10,9 @@
 #include <carousel/tensor/factory.h>
 #include <carousel/tensor/reduce.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 /// What every kind of sequence layer in the registry must do. A new kind is tested by being registered.
 namespace carousel {
@@ -49,9 +51,10 @@ Tensor some_lengths(int64_t batch, int64_t steps) {
 
 // A state whose numbers are all different from zero, as leaves that gather gradients.
 State random_state(const SequenceLayer& layer, int64_t batch) {
-  State state = layer.initial_state(batch);
+  const State zero = layer.initial_state(batch);
+  State state = zero;
   uint64_t seed = 100;
-  for (const auto& [name, value] : layer.initial_state(batch).values()) {
+  for (const auto& [name, value] : zero.values()) {
     state.set(name, Variable::parameter(random(value.shape(), seed++, value.dtype()) * 0.5));
   }
   return state;
@@ -132,16 +135,14 @@ TEST_P(SequenceSuite, GradientsPassTheCheck) {
   }
 }
 
-// Parameters are changed in place, as a training step would.
-TEST_P(SequenceSuite, ParameterGradientsAreDifferenceQuotients) {
-  const Tensor x = random({3, 5, input_size}, 7);
-  const SequenceOptions options{.reset = some_resets(3, 5), .lengths = some_lengths(3, 5)};
-  const auto loss = [&] { return weigh(layer_->forward(x, random_state(*layer_, 3), options)); };
+// d loss / d every element of every parameter, which is changed in place, as a training step would.
+void check_parameter_gradients(SequenceLayer& layer, const std::function<Variable()>& loss) {
+  layer.zero_grad();
   loss().backward();
   constexpr double eps = 1e-6;
-  for (const NamedParameter& parameter : layer_->parameters()) {
+  for (const NamedParameter& parameter : layer.parameters()) {
     const Tensor gradient = parameter.variable.grad().reshape({-1});
-    Tensor flat = parameter.variable.value().reshape({-1});
+    const Tensor flat = parameter.variable.value().reshape({-1});
     for (int64_t i = 0; i < flat.numel(); ++i) {
       Tensor element = flat.slice(0, {.start = i, .stop = i + 1});
       const double value = element.item();
@@ -153,6 +154,19 @@ TEST_P(SequenceSuite, ParameterGradientsAreDifferenceQuotients) {
       const double quotient = (above - below) / (2 * eps);
       // gradcheck's defaults: truncation eps^2 and rounding 1e-16 / eps are both far below.
       EXPECT_NEAR(gradient.select(0, i).item(), quotient, 1e-5 + 1e-3 * std::abs(quotient)) << parameter.name << i;
+    }
+  }
+}
+
+TEST_P(SequenceSuite, ParameterGradientsAreDifferenceQuotients) {
+  for (const int64_t steps : {1, 2, 5}) {
+    for (const int64_t batch : {1, 3}) {
+      SCOPED_TRACE(testing::Message() << "T " << steps << ", B " << batch);
+      const Tensor x = random({batch, steps, input_size}, 7);
+      const SequenceOptions options{.reset = some_resets(batch, steps), .lengths = some_lengths(batch, steps)};
+      const State state = random_state(*layer_, batch);
+      check_parameter_gradients(*layer_, [&] { return weigh(layer_->forward(x, state)); });
+      check_parameter_gradients(*layer_, [&] { return weigh(layer_->forward(x, state, options)); });
     }
   }
 }

@@ -69,8 +69,9 @@ TEST(Copy, ConvertsBetweenAllTypes) {
             std::vector<bool>({true, false, true}));
   const Tensor same = zeros({2});
   EXPECT_EQ(same.to(DType::float32).storage(), same.storage());
-  expect_error<ValueError>("[to] int64 holds numbers in [-2^63, 2^63): got float32 values beyond",
-                           [] { Tensor::from({1, NAN}, {2}).to(DType::int64); });
+  expect_error<ValueError>("[to] int64 holds numbers in [-2^63, 2^63): got float32 values beyond", [] {
+    Tensor::from({1, NAN}, {2}).to(DType::int64);
+  });
   expect_error<ValueError>("[copy_] int64 holds numbers in [-2^63, 2^63): got float64 values beyond",
                            [] { zeros({2}, DType::int64).copy_(full({1}, 0x1p63, DType::float64)); });
 }
@@ -102,8 +103,9 @@ TEST(Copy, IntoAViewTouchesNothingElse) {
   EXPECT_EQ(x.to_vector<float>(), expected);
   x.copy_(Tensor::scalar(3));
   EXPECT_TRUE(identical(x, full({4, 5}, 3)));
-  expect_error<ShapeError>("[copy_] the source must broadcast to the target's shape: got [2, 4, 5] and [4, 5]",
-                           [&] { x.copy_(zeros({2, 4, 5})); });
+  expect_error<ShapeError>("[copy_] the source must broadcast to the target's shape: got [2, 4, 5] and [4, 5]", [&] {
+    x.copy_(zeros({2, 4, 5}));
+  });
   expect_error<ShapeError>("[copy_] shapes must be equal or broadcast: got [4, 5] and [3]",
                            [&] { x.copy_(zeros({3})); });
 }

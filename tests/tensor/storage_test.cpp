@@ -38,7 +38,7 @@ TEST(Storage, CountsWhatLivesAndWhatWaits) {
   trim_storage_cache();
   const StorageStats before = storage_stats();
   EXPECT_EQ(before.cached_bytes, 0U);
-  { 
+  {
     Storage storage(10000);
     const StorageStats during = storage_stats();
     EXPECT_EQ(during.fresh, before.fresh + 1);
@@ -56,7 +56,10 @@ TEST(Storage, SizesOfOneClassServeOneAnother) {
   if (!KEEPS_BLOCKS) GTEST_SKIP() << "the cache keeps nothing under AddressSanitizer";
   trim_storage_cache();
   const void* first = nullptr;
-  { Storage storage(1000); first = storage.data(); }
+  {
+    Storage storage(1000);
+    first = storage.data();
+  }
   const StorageStats before = storage_stats();
   Storage storage(1010);
   EXPECT_EQ(storage.data(), first);
@@ -70,9 +73,7 @@ TEST(Storage, CapLimitsWhatIsKept) {
   set_storage_cache_cap(4096);
   { Storage large(8192); }
   EXPECT_EQ(storage_stats().cached_bytes, 0U);
-  {
-    Storage a(4096), b(4096);
-  }
+  { Storage a(4096), b(4096); }
   EXPECT_EQ(storage_stats().cached_bytes, KEEPS_BLOCKS ? 4096U : 0U);
   set_storage_cache_cap(0);
   EXPECT_EQ(storage_stats().cached_bytes, 0U);
@@ -115,8 +116,9 @@ TEST(Storage, ServesSeveralThreads) {
 TEST(Storage, AbsurdSizesAreErrors) {
   expect_error<ValueError>("[storage] out of memory: got a request for 4611686018427387904 bytes",
                            [] { Storage(size_t{1} << 62); });
-  expect_error<ValueError>("[storage] out of memory: got a request for 4611686018427387904 bytes",
-                           [] { Tensor({1LL << 40, 1LL << 20}); });
+  expect_error<ValueError>("[storage] out of memory: got a request for 4611686018427387904 bytes", [] {
+    Tensor({1LL << 40, 1LL << 20});
+  });
   expect_error<ShapeError>("[tensor] the size in bytes must fit into 63 bits: got [4611686018427387904] of float64",
                            [] { Tensor({1LL << 62}, DType::float64); });
   expect_error<ShapeError>("[shape] sizes must not be negative: got [-3]", [] { zeros({-3}); });

@@ -57,14 +57,14 @@ TEST(Views, PermuteMovesAxes) {
   const Tensor x = counting({2, 3, 4});
   const Tensor y = x.permute({2, 0, -2});
   ASSERT_EQ(y.shape(), Shape({4, 2, 3}));
-  for_each_index(y.shape(), [&](const Dims& i) {
-    EXPECT_EQ(at<int64_t>(y, i), at<int64_t>(x, {i[1], i[2], i[0]}));
-  });
+  for_each_index(y.shape(), [&](const Dims& i) { EXPECT_EQ(at<int64_t>(y, i), at<int64_t>(x, {i[1], i[2], i[0]})); });
   EXPECT_EQ(elements(x.transpose(0, -1)), elements(x.permute({2, 1, 0})));
-  expect_error<ShapeError>("[permute] needs each axis once: got axes [0, 1, 0] for shape [2, 3, 4]",
-                           [&] { x.permute({0, 1, 0}); });
-  expect_error<ShapeError>("[permute] needs each axis once: got axes [0, 1] for shape [2, 3, 4]",
-                           [&] { x.permute({0, 1}); });
+  expect_error<ShapeError>("[permute] needs each axis once: got axes [0, 1, 0] for shape [2, 3, 4]", [&] {
+    x.permute({0, 1, 0});
+  });
+  expect_error<ShapeError>("[permute] needs each axis once: got axes [0, 1] for shape [2, 3, 4]", [&] {
+    x.permute({0, 1});
+  });
   expect_error<IndexError>("[transpose] axis must be in [-3, 2]: got -4", [&] { x.transpose(-4, 0); });
 }
 
@@ -89,27 +89,30 @@ TEST(Views, ExpandRepeatsWithoutCopying) {
   expect_error<ShapeError>("[expand] only axes of size 1 grow: got [3, 1] for [2, 1]", [&] { x.expand({3, 1}); });
   expect_error<ShapeError>("[expand] cannot drop axes: got [2] for [2, 1]", [&] { x.expand({2}); });
   expect_error<ShapeError>("[shape] sizes must not be negative: got [-1, 2, 1]", [&] { x.expand({-1, 2, 1}); });
-  expect_error<ShapeError>(
-      "[shape] the number of elements must fit into 63 bits: got [4611686018427387904, 2, 1]",
-      [&] { x.expand({1LL << 62, 2, 1}); });
+  expect_error<ShapeError>("[shape] the number of elements must fit into 63 bits: got [4611686018427387904, 2, 1]",
+                           [&] {
+                             x.expand({1LL << 62, 2, 1});
+                           });
 }
 
 TEST(Views, ReshapeKeepsTheOrderAndViewsWhereItCan) {
   const Tensor x = counting({4, 6});
   EXPECT_EQ(elements(x.reshape({2, -1, 3})), elements(x));
   EXPECT_EQ(x.reshape({2, -1, 3}).storage(), x.storage());
-  EXPECT_TRUE(x.transpose(0, 1).view({2, 3, 4}).has_value());        // cuts an axis
-  EXPECT_FALSE(x.transpose(0, 1).view({24}).has_value());            // would join two that are not one run
-  EXPECT_TRUE(x.slice(1, {.step = 2}).view({12}).has_value());       // evenly spaced: 0, 2, 4, | 6, ...
+  EXPECT_TRUE(x.transpose(0, 1).view({2, 3, 4}).has_value());   // cuts an axis
+  EXPECT_FALSE(x.transpose(0, 1).view({24}).has_value());       // would join two that are not one run
+  EXPECT_TRUE(x.slice(1, {.step = 2}).view({12}).has_value());  // evenly spaced: 0, 2, 4, | 6, ...
   EXPECT_FALSE(x.slice(1, {.stop = 4}).view({16}).has_value());
   EXPECT_EQ(elements(x.transpose(0, 1).reshape({24})), elements(x.transpose(0, 1)));
   EXPECT_EQ(counting({1}).reshape({}).rank(), 0);
   EXPECT_EQ(zeros({0, 3}).reshape({5, 0}).shape(), Shape({5, 0}));
-  expect_error<ShapeError>("[reshape] the number of elements must stay the same: got [5, -1] for [4, 6]",
-                           [&] { x.reshape({5, -1}); });
+  expect_error<ShapeError>("[reshape] the number of elements must stay the same: got [5, -1] for [4, 6]", [&] {
+    x.reshape({5, -1});
+  });
   expect_error<ShapeError>("[reshape] at most one size may be -1: got [-1, -1]", [&] { x.reshape({-1, -1}); });
-  expect_error<ShapeError>("[reshape] the number of elements must stay the same: got [0, -1] for [0]",
-                           [] { zeros({0}).reshape({0, -1}); });
+  expect_error<ShapeError>("[reshape] the number of elements must stay the same: got [0, -1] for [0]", [] {
+    zeros({0}).reshape({0, -1});
+  });
 }
 
 // Any chain of views, then a reshape: the elements in row-major order never change, and a view is given exactly when
@@ -126,7 +129,9 @@ TEST(Views, ReshapeOfRandomViews) {
     const auto same = [&](const Shape& to) {
       const std::optional<Tensor> view = x.view(to);
       (view ? views : copies) += 1;
-      if (view) EXPECT_EQ(elements(*view), expected) << to_string(x.shape()) << to_string(x.strides());
+      if (view) {
+        EXPECT_EQ(elements(*view), expected) << to_string(x.shape()) << to_string(x.strides());
+      }
       EXPECT_EQ(elements(x.reshape(to)), expected);
     };
     same({x.numel()});

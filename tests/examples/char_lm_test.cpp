@@ -1,0 +1,438 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "run_program.h"
+#include "temporary_folder.h"
+
+namespace carousel::examples {
+namespace {
+
+using nlohmann::json;
+using Arguments = std::vector<std::string>;
+
+std::string repeated(const std::string& text, int times) {
+  std::string result;
+  for (int i = 0; i < times; ++i) result += text;
+  return result;
+}
+
+class CharLm : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& bytes) {
+    const std::string path = folder_.path(name);
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+  }
+
+  // A run of a second at most: `more` is added to small settings.
+  ProgramResult train(const std::string& text, Arguments more = {}, const std::function<void(int)>& meanwhile = {}) {
+    Arguments arguments = {"train", "--text",   text, "--out",       out_, "--warmup",
+                           "2",     "--hidden", "16", "--embedding", "8"};
+    const auto given = [&more](const std::string& name) {
+      return std::find(more.begin(), more.end(), name) != more.end();
+    };
+    if (!given("--steps")) more.insert(more.end(), {"--steps", "20"});
+    if (!given("--seq-length")) more.insert(more.end(), {"--seq-length", "16"});
+    if (!given("--batch-size")) more.insert(more.end(), {"--batch-size", "4"});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_built("char_lm", arguments, meanwhile);
+  }
+
+  ProgramResult run(const Arguments& arguments) { return run_built("char_lm", arguments); }
+
+  std::vector<json> log() const {
+    std::vector<json> records;
+    std::ifstream file(out_ + "/log.jsonl");
+    for (std::string line; std::getline(file, line);) records.push_back(json::parse(line));
+    return records;
+  }
+
+  json info() { return json::parse(run({"info", out_, "--json"}).out); }
+
+  TemporaryFolder folder_;
+  std::string out_ = folder_.path("run");
+  std::string text_ = write("text.txt", repeated("the cat sat on the mat and that was that\n", 100));
+};
+
+TEST_F(CharLm, TrainsAndLogs) {
+  const ProgramResult result = train(text_, {"--steps", "250", "--eval-interval", "200"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("SIMD"), std::string::npos) << "the header says what computes: " << result.err;
+  EXPECT_NE(result.out.find("checkpoint: " + out_ + "/checkpoint.carousel\n"), std::string::npos) << result.out;
+  EXPECT_EQ(result.out.find('\r'), std::string::npos) << "plain lines when piped";
+
+  const std::vector<json> records = log();
+  ASSERT_EQ(records.size(), 3u);
+  const std::vector<int> steps = {records[0]["step"], records[1]["step"], records[2]["step"]};
+  EXPECT_EQ(steps, (std::vector<int>{100, 200, 250}));
+  for (const json& record : records) {
+    EXPECT_EQ(record["tokens"], record["step"].get<int>() * 4 * 16);
+    EXPECT_EQ(record.contains("val_loss"), record["step"] != 100);
+    for (const char* name : {"train_loss", "tokens_per_s", "grad_norm", "lr", "peak_rss_mib"}) {
+      EXPECT_GT(record[name].get<double>(), 0) << name;
+    }
+  }
+  EXPECT_LT(records[2]["train_loss"], records[0]["train_loss"]);
+  EXPECT_LT(records[2]["val_loss"].get<double>(), 1.0);  // ln 15 = 2.7 at first; 0.4 when this was written
+}
+
+TEST_F(CharLm, EvalRepeatsTheLastValidation) {
+  ASSERT_EQ(train(text_).exit_code, 0);
+  const json losses = json::parse(run({"eval", out_, "--json"}).out);
+  EXPECT_EQ(losses["validation_nats"], log().back()["val_loss"]);
+  EXPECT_EQ(losses["validation_characters"], 410);
+  EXPECT_NEAR(losses["validation_bits"].get<double>(), losses["validation_nats"].get<double>() / 0.6931471805599453,
+              1e-12);
+  EXPECT_FALSE(losses.contains("test_nats"));
+  const json whole =
+      json::parse(run({"eval", out_ + "/checkpoint.carousel", "--text", text_, "--split", "0", "--json"}).out);
+  EXPECT_EQ(whole["validation_characters"], 4100);
+  const json three = json::parse(run({"eval", out_, "--split", "torch-rnn", "--json"}).out);
+  EXPECT_EQ(three["test_characters"], 410);
+}
+
+TEST_F(CharLm, InfoTellsWhatACheckpointHolds) {
+  ASSERT_EQ(train(text_, {"--layers", "2", "--dropout", "0.2"}).exit_code, 0);
+  const json told = info();
+  EXPECT_EQ(told["model"], "rnn");
+  EXPECT_EQ(told["hidden_size"], 16);
+  EXPECT_EQ(told["layers"], 2);
+  EXPECT_EQ(told["dropout"], 0.2);
+  EXPECT_EQ(told["step"], 20);
+  EXPECT_EQ(told["vocabulary"], "\n acdehmnostw");
+  EXPECT_EQ(told["vocabulary_size"], 13);
+  EXPECT_EQ(told["state_numbers"], 32);
+  // Embedding, two layers with two biases each, head.
+  EXPECT_EQ(told["parameters"], 13 * 8 + (16 * (8 + 16) + 32) + (16 * (16 + 16) + 32) + 13 * 16 + 13);
+  EXPECT_NE(run({"info", out_}).out.find("hidden_size: 16\n"), std::string::npos);
+}
+
+TEST_F(CharLm, TheSameSeedGivesTheSameNumbers) {
+  const auto losses = [this](const Arguments& more) {
+    EXPECT_EQ(train(text_, more).exit_code, 0);
+    return std::pair(log().back()["train_loss"].get<double>(), log().back()["val_loss"].get<double>());
+  };
+  const auto first = losses({"--dropout", "0.3", "--layers", "2"});
+  EXPECT_EQ(losses({"--dropout", "0.3", "--layers", "2"}), first);
+  EXPECT_NE(losses({"--dropout", "0.3", "--layers", "2", "--seed", "2"}), first);
+}
+
+TEST_F(CharLm, ValidatingMoreOftenChangesNothing) {
+  const auto loss = [this](const std::string& interval) {
+    EXPECT_EQ(train(text_, {"--eval-interval", interval, "--dropout", "0.3", "--layers", "2"}).exit_code, 0);
+    return log().back()["val_loss"].get<double>();
+  };
+  EXPECT_EQ(loss("1"), loss("1000"));
+}
+
+TEST_F(CharLm, SamplesTheSameTextForTheSameSeed) {
+  ASSERT_EQ(train(text_).exit_code, 0);
+  const auto text = [this](const Arguments& more) {
+    Arguments arguments = {"sample", out_, "--length", "50"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments).out;
+  };
+  EXPECT_EQ(text({"--seed", "7"}), text({"--seed", "7"}));
+  EXPECT_NE(text({"--seed", "7"}), text({"--seed", "8"}));
+  EXPECT_EQ(text({"--temperature", "0", "--seed", "7"}), text({"--temperature", "0", "--seed", "8"}));
+  EXPECT_EQ(text({"--temperature", "0"}), text({"--top-k", "1"}));
+  EXPECT_EQ(text({"-primetext", "the cat"}).substr(0, 7), "the cat");
+
+  const json object = json::parse(text({"--json", "--prompt", "the"}));
+  EXPECT_EQ(object["prompt"], "the");
+  EXPECT_EQ(object["text"].get<std::string>().size(), 50u);
+}
+
+TEST_F(CharLm, TakesTheOptionsOfCharRnnAndNanoGpt) {
+  const ProgramResult old = run({"train",
+                                 "--text",
+                                 text_,
+                                 "-checkpoint_dir",
+                                 out_,
+                                 "-rnn_size",
+                                 "24",
+                                 "-num_layers",
+                                 "1",
+                                 "-model",
+                                 "rnn",
+                                 "-learning_rate",
+                                 "2e-3",
+                                 "-seq_length",
+                                 "8",
+                                 "-batch_size",
+                                 "5",
+                                 "-dropout",
+                                 "0",
+                                 "-grad_clip",
+                                 "5",
+                                 "-seed",
+                                 "123",
+                                 "-eval_val_every",
+                                 "5",
+                                 "--max_iters=10",
+                                 "--warmup_iters=2"});
+  ASSERT_EQ(old.exit_code, 0) << old.err;
+  EXPECT_EQ(info()["hidden_size"], 24);
+  EXPECT_EQ(info()["steps"], 10);
+  const ProgramResult gpt =
+      run({"train", "--text=" + text_, "--out_dir=" + out_, "--n_embd=20", "--n_layer=2", "--block_size=8",
+           "--batch_size=5", "--max_iters=10", "--learning_rate=1e-3", "--min_lr=1e-4", "--beta2=0.99",
+           "--weight_decay=0.1", "--warmup_iters=2", "--eval_interval=5", "--dropout=0.2"});
+  ASSERT_EQ(gpt.exit_code, 0) << gpt.err;
+  EXPECT_EQ(info()["hidden_size"], 20);
+  EXPECT_EQ(info()["layers"], 2);
+}
+
+// Text input
+
+TEST_F(CharLm, ReadsAndWritesTextOutsideAscii) {
+  ASSERT_EQ(train(write("accents.txt", repeated("naïve café – 日本\n", 300))).exit_code, 0);
+  EXPECT_EQ(info()["vocabulary_size"], 13);
+  const ProgramResult result = run({"sample", out_, "--length", "500", "--prompt", "café 日"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(result.out.starts_with("café 日"));
+  const json object = json::parse(run({"sample", out_, "--length", "500", "--json"}).out);  // refuses what is not UTF-8
+  EXPECT_GE(object["text"].get<std::string>().size(), 500u);
+}
+
+TEST_F(CharLm, NamesASymbolThatTheModelDoesNotKnow) {
+  ASSERT_EQ(train(write("hello.txt", repeated("Helloworld!\n", 300))).exit_code, 0);
+  const auto error = [this](const std::string& prompt) {
+    const ProgramResult result = run({"sample", out_, "--prompt", prompt});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.out, "");
+    return result.err.substr(result.err.find("char_lm: "));
+  };
+  const std::string rule = "char_lm: [encode] symbol must be in the vocabulary: got ";
+  EXPECT_EQ(error(" "), rule + "U+0020 ' ' at position 0\n");
+  EXPECT_EQ(error("Hello world"), rule + "U+0020 ' ' at position 5\n");
+  EXPECT_EQ(error("Zürich"), rule + "U+005A 'Z' at position 0\n");
+  EXPECT_EQ(run({"sample", out_}).exit_code, 0);
+  EXPECT_EQ(run({"sample", out_, "--prompt", ""}).out, run({"sample", out_}).out);
+}
+
+TEST_F(CharLm, SamplesWithoutALineEndInTheVocabulary) {
+  ASSERT_EQ(train(write("line.txt", repeated("Helloworld!", 300))).exit_code, 0);
+  EXPECT_EQ(run({"sample", out_, "--length", "10"}).out.size(), 11u) << "ten symbols and our line end";
+}
+
+TEST_F(CharLm, TreatsMarksAndLineEndsByOnePolicy) {
+  const ProgramResult windows = train(write("windows.txt", "\xEF\xBB\xBF" + repeated("a\r\nb\r\n", 1000)));
+  ASSERT_EQ(windows.exit_code, 0) << windows.err;
+  EXPECT_NE(windows.err.find("dropped the byte-order mark"), std::string::npos);
+  EXPECT_NE(windows.err.find("changed 2000 line ends from CR LF to LF"), std::string::npos);
+  EXPECT_EQ(info()["vocabulary"], "\nab");
+  const json sampled = json::parse(run({"sample", out_, "--json"}).out);
+
+  ASSERT_EQ(train(write("unix.txt", repeated("a\nb\n", 1000))).exit_code, 0);
+  EXPECT_EQ(json::parse(run({"sample", out_, "--json"}).out), sampled);
+  ASSERT_EQ(train(write("open.txt", repeated("a\nb\n", 999) + "a\nb")).exit_code, 0);
+  EXPECT_EQ(info()["vocabulary"], "\nab");
+}
+
+TEST_F(CharLm, NamesSizeFoundAndNeededForAShortText) {
+  for (const int size : {1, 30, 2000, 2500}) {
+    const ProgramResult result =
+        train(write("short.txt", repeated("x", size)), {"--split", "1", "--seq-length", "50", "--batch-size", "50"});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.err.find("need at least 2501 tokens: got " + std::to_string(size)), std::string::npos)
+        << result.err;
+    EXPECT_FALSE(std::filesystem::exists(out_)) << "nothing was written";
+  }
+  EXPECT_NE(train(write("empty.txt", "")).err.find("the file is empty"), std::string::npos);
+}
+
+TEST_F(CharLm, TrainsOnTheLeastThatIsEnough) {
+  const auto code = [this](int size, const std::string& rows) {
+    return train(write("least.txt", repeated("x", size)),
+                 {"--split", "1", "--seq-length", "50", "--batch-size", rows, "--steps", "3"})
+        .exit_code;
+  };
+  EXPECT_EQ(code(2501, "50"), 0);
+  EXPECT_FALSE(log().back().contains("val_loss")) << "a share of 0 trains without validation";
+  EXPECT_EQ(code(51, "1"), 0);
+  EXPECT_EQ(code(50, "1"), 1);
+}
+
+TEST_F(CharLm, SaysWhenThereIsNoValidation) {
+  const ProgramResult result = train(text_, {"--split", "1"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_NE(result.err.find("too few characters for a validation"), std::string::npos);
+}
+
+// Errors
+
+TEST_F(CharLm, RefusesNonsenseBeforeAnyFileIsTouched) {
+  const auto error = [this](const Arguments& more) {
+    const ProgramResult result = train(text_, more);
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    EXPECT_FALSE(std::filesystem::exists(out_));
+    return result.err;
+  };
+  EXPECT_EQ(error({"--batch-size", "-5"}), "char_lm: [--batch-size] must be in [1, 1048576]: got -5\n");
+  EXPECT_EQ(error({"--lr", "nan"}), "char_lm: [--lr] must be a finite number: got \"nan\"\n");
+  EXPECT_EQ(error({"--dropout", "1.5"}), "char_lm: [--dropout] must be in [0, 0.99]: got 1.5\n");
+  EXPECT_EQ(error({"--sede", "1"}), "char_lm: [--sede] no such option; did you mean --seed?\n");
+  EXPECT_EQ(error({"--split", "half"}),
+            "char_lm: [split] must be nanogpt, char-rnn, torch-rnn, or shares like 0.9 or 0.8,0.1: got \"half\"\n");
+  EXPECT_EQ(error({"--lr", "0.1", "--min-lr", "0.2"}), "char_lm: [--min-lr] must not exceed --lr: got 0.2 and 0.1\n");
+  EXPECT_EQ(error({"--steps", "1"}), "char_lm: [--warmup] must not exceed --steps: got 2 and 1\n");
+  EXPECT_EQ(error({"--model", "rmn"}), "char_lm: [--model] must be one of rnn: got \"rmn\"; did you mean rnn?\n");
+}
+
+TEST_F(CharLm, TellsAMissingTextFromAFolder) {
+  const std::string missing = folder_.path("missing.txt");
+  ProgramResult result = train(missing);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("char_lm: [text] no such file: got " + missing + "\n"), std::string::npos) << result.err;
+  result = train(folder_.path(""));
+  EXPECT_NE(result.err.find("this is a folder"), std::string::npos) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(out_));
+}
+
+TEST_F(CharLm, RefusesAFolderThatCannotBeMade) {
+  const std::string file = write("file", "x");
+  const ProgramResult result = run({"train", "--text", text_, "--out", file + "/run", "--batch-size", "4"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("[--out] cannot make the folder " + file + "/run: Not a directory"), std::string::npos)
+      << result.err;
+}
+
+TEST_F(CharLm, RefusesWhatIsNotACheckpoint) {
+  for (const char* command : {"sample", "eval", "info"}) {
+    const ProgramResult missing = run({command, folder_.path("nowhere")});
+    EXPECT_EQ(missing.exit_code, 1);
+    EXPECT_NE(missing.err.find("nowhere"), std::string::npos) << missing.err;
+    const ProgramResult text = run({command, text_});
+    EXPECT_EQ(text.exit_code, 1);
+    EXPECT_NE(text.err.find(text_), std::string::npos) << text.err;
+    EXPECT_EQ(run({command}).exit_code, 2);
+  }
+}
+
+TEST_F(CharLm, RefusesSamplingOptionsOutsideTheirRange) {
+  ASSERT_EQ(train(text_).exit_code, 0);
+  EXPECT_EQ(run({"sample", out_, "--temperature", "-1"}).err,
+            "char_lm: [--temperature] must be in [0, 1000000]: got -1\n");
+  EXPECT_EQ(run({"sample", out_, "--temperature", "nan"}).exit_code, 2);
+  EXPECT_EQ(run({"sample", out_, "--top-k", "-1"}).exit_code, 2);
+  EXPECT_EQ(run({"sample", out_, "--top-k", "50000"}).out, run({"sample", out_, "--top-k", "0"}).out);
+}
+
+TEST_F(CharLm, StopsAtALossThatIsNotFinite) {
+  const ProgramResult result =
+      train(text_, {"--nonlinearity", "relu", "--lr", "100", "--grad-clip", "0", "--steps", "200"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("[train] loss must be finite: got "), std::string::npos) << result.err;
+  EXPECT_EQ(run({"sample", out_}).exit_code, 0) << "the checkpoint from before the first step is whole";
+}
+
+TEST_F(CharLm, HelpAndVersionSucceed) {
+  for (const Arguments& arguments :
+       {Arguments{"--help"}, {"--version"}, {"train", "--help"}, {"train", "--version"}, {"sample", "--help"}}) {
+    const ProgramResult result = run(arguments);
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_EQ(result.err, "");
+    EXPECT_FALSE(result.out.empty());
+  }
+  EXPECT_NE(run({"--version"}).out.find("BLAS"), std::string::npos);
+  EXPECT_EQ(run({}).exit_code, 2);
+}
+
+// Starting from weights
+
+TEST_F(CharLm, StartsFromTheWeightsOfACheckpoint) {
+  ASSERT_EQ(train(text_, {"--steps", "300"}).exit_code, 0);
+  const double before = log().back()["val_loss"];
+  const std::string first = out_;
+  out_ = folder_.path("second");
+  const ProgramResult result = run({"train", "--text", text_, "--out", out_, "--init-from", first, "--steps", "1",
+                                    "--warmup", "0", "--lr", "0", "--batch-size", "4"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(log().back()["val_loss"], before) << "weights and sizes come from the checkpoint";
+  EXPECT_EQ(info()["hidden_size"], 16);
+  EXPECT_EQ(info()["step"], 1) << "and nothing else";
+}
+
+TEST_F(CharLm, RefusesWeightsThatDoNotFit) {
+  ASSERT_EQ(train(text_).exit_code, 0);
+  const ProgramResult sizes =
+      run({"train", "--text", text_, "--init-from", out_, "--hidden", "17", "--batch-size", "4"});
+  EXPECT_EQ(sizes.exit_code, 1);
+  EXPECT_NE(sizes.err.find("[17, 17]"), std::string::npos) << sizes.err;
+  const ProgramResult symbols =
+      run({"train", "--text", write("other.txt", repeated("Z", 5000)), "--init-from", out_, "--batch-size", "4"});
+  EXPECT_EQ(symbols.exit_code, 1);
+  EXPECT_NE(symbols.err.find("U+005A 'Z' at position 0"), std::string::npos) << symbols.err;
+}
+
+// Signals
+
+class Interrupted : public CharLm {
+ protected:
+  static void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
+
+  // A run that ends only when it is told to.
+  ProgramResult run_long(const std::string& text, Arguments more, const std::function<void(int)>& meanwhile) {
+    Arguments arguments = {"train",     "--text",          text,       "--out", out_, "--steps",
+                           "100000000", "--eval-interval", "100000000"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_built("char_lm", arguments, meanwhile);
+  }
+  bool log_is_empty() const {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(out_ + "/log.jsonl", error);
+    return error || size == 0;
+  }
+};
+
+TEST_F(Interrupted, SavesAWholeStepAndSaysHowToGoOn) {
+  for (const auto& [signal, code] : {std::pair(SIGINT, 130), std::pair(SIGTERM, 143)}) {
+    const ProgramResult result = run_long(text_, {"--hidden", "16", "--batch-size", "4", "--seq-length", "16"},
+                                          [this, number = signal](int pid) {
+                                            for (int i = 0; i < 3000 && log_is_empty(); ++i) pause();
+                                            kill(pid, number);
+                                          });
+    EXPECT_EQ(result.exit_code, code) << result.err;
+    EXPECT_NE(result.out.find("char_lm sample " + out_), std::string::npos) << result.out;
+    EXPECT_NE(result.out.find("checkpoint: " + out_ + "/checkpoint.carousel"), std::string::npos);
+    EXPECT_EQ(info()["step"], log().back()["step"]);
+    EXPECT_GE(info()["step"], 100);
+    EXPECT_EQ(run({"sample", out_}).exit_code, 0);
+    std::filesystem::remove_all(out_);
+  }
+}
+
+TEST_F(Interrupted, EndsAtOnceAtTheSecondSignalAndHarmsNoFile) {
+  const std::string text = write("long.txt", repeated("abcdefgh", 4000));
+  const Arguments half_a_second_a_step = {"--seq-length", "512", "--batch-size", "32", "--rnn_size", "1024"};
+  const ProgramResult result = run_long(text, half_a_second_a_step, [this](int pid) {
+    for (int i = 0; i < 3000 && !std::filesystem::exists(out_ + "/checkpoint.carousel"); ++i) pause();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // into the first step
+    kill(pid, SIGINT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    kill(pid, SIGTERM);
+  });
+  EXPECT_EQ(result.exit_code, 143) << "the first signal alone would give 130";
+  EXPECT_EQ(info()["step"], 0);
+}
+
+TEST_F(Interrupted, SamplingEndsWithWhatItHas) {
+  ASSERT_EQ(train(text_).exit_code, 0);
+  const ProgramResult result = run_built("char_lm", {"sample", out_, "--length", "1000000000"}, [](int pid) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    kill(pid, SIGINT);
+  });
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_FALSE(result.out.empty());
+  EXPECT_EQ(result.out.back(), '\n');
+}
+
+}  // namespace
+}  // namespace carousel::examples
