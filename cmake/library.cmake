@@ -10,13 +10,14 @@ target_link_libraries(carousel PUBLIC fmt::fmt
   PRIVATE OpenMP::OpenMP_CXX PkgConfig::hwy PkgConfig::md carousel_blas)
 carousel_compile_settings(carousel)
 
-# Installation: the archive, the headers of every room without its kernels, and what find_package(carousel) reads.
+# Installation: the archive, the headers of every room without the kernels and what leads to them, and what
+# find_package(carousel) reads.
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/carousel)
 set_target_properties(carousel_blas PROPERTIES EXPORT_NAME blas)
 install(TARGETS carousel carousel_blas EXPORT carousel-targets)
 install(EXPORT carousel-targets NAMESPACE carousel:: DESTINATION ${config_folder})
 install(DIRECTORY tensor autograd nn optim DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/carousel
-  FILES_MATCHING PATTERN "*.h" PATTERN kernels EXCLUDE)
+  FILES_MATCHING PATTERN "*.h" PATTERN kernels EXCLUDE PATTERN operands.h EXCLUDE)
 configure_package_config_file(cmake/carousel-config.cmake.in carousel-config.cmake
   INSTALL_DESTINATION ${config_folder} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(carousel-config-version.cmake COMPATIBILITY SameMinorVersion)

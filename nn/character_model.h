@@ -32,8 +32,7 @@ struct LossResult {
 /// Embedding, a stack of one kind of sequence layer, and a linear head: tokens [B, T] -> logits [B, T, V].
 class CharacterModel : public Module {
  public:
-  CharacterModel(const CharacterModelConfig& config, const LayerConfig& layer, Rng& rng,
-                 DType dtype = DType::float32);
+  CharacterModel(const CharacterModelConfig& config, const LayerConfig& layer, Rng& rng, DType dtype = DType::float32);
 
   const CharacterModelConfig& config() const { return config_; }
   const LayerConfig& layer_config() const { return layer_config_; }

@@ -8,7 +8,7 @@ namespace carousel::init {
 
 Tensor uniform(const Shape& shape, double bound, Rng& rng, DType dtype = DType::float32);  ///< U(-bound, bound)
 Tensor normal(const Shape& shape, double deviation, Rng& rng, DType dtype = DType::float32);
-Tensor xavier_uniform(const Shape& shape, Rng& rng, DType dtype = DType::float32);   ///< Glorot, Bengio 2010
+Tensor xavier_uniform(const Shape& shape, Rng& rng, DType dtype = DType::float32);  ///< Glorot, Bengio 2010
 Tensor xavier_normal(const Shape& shape, Rng& rng, DType dtype = DType::float32);
 Tensor kaiming_uniform(const Shape& shape, Rng& rng, DType dtype = DType::float32);  ///< He and others 2015, ReLU gain
 Tensor kaiming_normal(const Shape& shape, Rng& rng, DType dtype = DType::float32);

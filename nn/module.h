@@ -9,9 +9,9 @@
 namespace carousel {
 
 struct NamedParameter {
-  std::string name;    ///< path from the root module: "stack.layers.0.weight_ih"
+  std::string name;  ///< path from the root module: "stack.layers.0.weight_ih"
   Variable variable;
-  bool decay = true;   ///< whether weight decay may reach it: matrices, yes; biases, gains and state parameters, no
+  bool decay = true;  ///< whether weight decay may reach it: matrices, yes; biases, gains and state parameters, no
 };
 
 struct NamedBuffer {
@@ -33,7 +33,7 @@ class Module {
   int64_t parameter_count() const;
   void zero_grad();
 
-  void train(bool on = true);          ///< dropout on; children follow
+  void train(bool on = true);  ///< dropout on; children follow
   void eval() { train(false); }
   bool training() const { return training_; }
 

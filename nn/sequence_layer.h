@@ -12,8 +12,8 @@ namespace carousel {
 /// What a visitor sees of a layer's backward pass, a block of consecutive time steps at a time, from the last block to
 /// the first. Tensors are time-major views [steps, B, ..] in the layer's own memory: look, copy, do not keep.
 struct BackwardView {
-  std::string layer;   ///< path within the stack: "layers.0"
-  int64_t first_step;  ///< the block is steps first_step .. first_step + steps - 1
+  std::string layer;                                     ///< path within the stack: "layers.0"
+  int64_t first_step;                                    ///< the block is steps first_step .. first_step + steps - 1
   std::vector<std::pair<std::string, Tensor>> saved;     ///< activations by name: Elman "h"; LSTM "i", "f", "g", ...
   std::vector<std::pair<std::string, Tensor>> gradient;  ///< d loss / d state[t] by name, the total derivative
 };

@@ -22,8 +22,11 @@ class State {
   const Tensor& count(std::string_view name) const;         ///< int64 bookkeeping
   void set_count(std::string name, Tensor value);
 
-  const std::vector<std::pair<std::string, Variable>>& values() const { return values_; }
-  const std::vector<std::pair<std::string, Tensor>>& counts() const { return counts_; }
+  // Of a temporary the lists are returned by value, so that `for (.. : layer.initial_state(3).values())` is safe.
+  const std::vector<std::pair<std::string, Variable>>& values() const& { return values_; }
+  const std::vector<std::pair<std::string, Tensor>>& counts() const& { return counts_; }
+  std::vector<std::pair<std::string, Variable>> values() && { return std::move(values_); }
+  std::vector<std::pair<std::string, Tensor>> counts() && { return std::move(counts_); }
 
   State detach() const;
   /// The entries under `prefix` + ".", with the prefix removed; and the reverse. How a stack keeps one State.

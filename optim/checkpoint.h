@@ -13,7 +13,7 @@ struct TrainingState {
   int64_t step = 0;      ///< updates made
   int64_t position = 0;  ///< of TrainingWindows
   Rng rng{0};
-  State carried = {};   ///< the recurrent state after the last window
+  State carried = {};        ///< the recurrent state after the last window
   std::string options = {};  ///< the program's own options, as text of its choice
 };
 

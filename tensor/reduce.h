@@ -34,7 +34,8 @@ Tensor softmax(const Tensor& x, int64_t axis);
 /// x - logsumexp(x). A row of nothing but -inf stays -inf.
 Tensor log_softmax(const Tensor& x, int64_t axis);
 
-/// Sums `x` down to `shape`, which broadcasts to x's shape: the backward of broadcasting.
+/// Sums `x` down to `shape`, which broadcasts to x's shape: the backward of broadcasting. `x` itself when the shapes
+/// are equal.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 double norm(const Tensor& x);  ///< sqrt of the sum of squares, in double; no overflow for float inputs
 

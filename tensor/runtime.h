@@ -5,7 +5,8 @@
 namespace carousel {
 
 /// Threads for kernels and BLAS together. The default is what the process may use: its affinity mask and its
-/// container's CPU quota. `set_threads` throws ValueError outside [1, 1024].
+/// container's CPU quota (rounded up). A child that the process forks computes with one thread, because OpenMP's pool
+/// stays behind in the parent. `set_threads` throws ValueError outside [1, 1024].
 int threads();
 void set_threads(int count);
 

@@ -1,3 +1,4 @@
+#include <carousel/tensor/kernels/parallel.h>
 #include <carousel/tensor/kernels/random.h>
 
 #include <algorithm>
@@ -22,12 +23,12 @@ HighLow multiply(uint32_t a, uint32_t b) {
 /// Calls `body(block, out, n)` for each block of `per_block` elements; the last one may be cut short (n).
 template <class T, class Body>
 void for_each_block(T* out, int64_t count, int64_t per_block, const Body& body) {
-  constexpr int64_t parallel_from = 4096;  // blocks; each takes some ten nanoseconds
-  const int64_t blocks = (count + per_block - 1) / per_block;
-#pragma omp parallel for schedule(static) if (blocks >= parallel_from)
-  for (int64_t b = 0; b < blocks; ++b) {
-    body(static_cast<uint64_t>(b), out + b * per_block, std::min(per_block, count - b * per_block));
-  }
+  constexpr int64_t grain = 1024;  // blocks; each takes some ten nanoseconds
+  parallel_ranges((count + per_block - 1) / per_block, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      body(static_cast<uint64_t>(b), out + b * per_block, std::min(per_block, count - b * per_block));
+    }
+  });
 }
 
 /// The number in [0, 1) that word `i` of a block makes.

@@ -1,12 +1,10 @@
+#include <carousel/tensor/kernels/parallel.h>
 #include <carousel/tensor/kernels/strided.h>
 
 #include <algorithm>
 
 namespace carousel::kernels {
 namespace {
-
-constexpr int64_t chunk_size = 16384;  // elements; a few microseconds of work for a cheap operation
-constexpr int64_t parallel_from = 2 * chunk_size;
 
 /// A position in a nest that moves forward run by run.
 template <size_t N>
@@ -73,21 +71,13 @@ void walk(const Nest<N>& nest, const std::array<char*, N>& at, RunBody<N> body, 
 
 template <size_t N>
 void for_each_run(const Nest<N>& nest, const std::array<char*, N>& at, RunBody<N> body) {
-  if (nest.count < parallel_from) {
-    walk(nest, at, body, 0, nest.count);
-    return;
-  }
-  const int64_t chunks = (nest.count + chunk_size - 1) / chunk_size;
-#pragma omp parallel for schedule(static)
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    walk(nest, at, body, chunk * chunk_size, std::min((chunk + 1) * chunk_size, nest.count));
-  }
+  parallel_ranges(nest.count, elementwise_grain, [&](int64_t begin, int64_t end) { walk(nest, at, body, begin, end); });
 }
 
 bool any_run(const Nest<1>& nest, char* at, bool (*body)(const Run<1>&)) {
   Walker<1> walker(nest, {at}, 0);
   for (int64_t done = 0; done < nest.count;) {
-    const Run<1>& run = walker.next(std::min(chunk_size, nest.count - done));
+    const Run<1>& run = walker.next(std::min(elementwise_grain, nest.count - done));
     if (body(run)) return true;
     done += run.count;
   }

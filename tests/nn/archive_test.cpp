@@ -101,10 +101,10 @@ TEST_F(ArchiveFile, AnyFlippedBitIsAClearError) {
   for (size_t at = 0; at < whole.size(); ++at) {
     std::string flipped = whole;
     flipped[at] = static_cast<char>(flipped[at] ^ (1 << (at % 8)));
-    expect_holds(error_of(flipped), at < version_at   ? "not a Carousel archive"
-                                    : at < length_at  ? "format version"
-                                    : at < digest_at  ? "after the header"
-                                                      : "checksum");
+    expect_holds(error_of(flipped), at < version_at  ? "not a Carousel archive"
+                                    : at < length_at ? "format version"
+                                    : at < digest_at ? "after the header"
+                                                     : "checksum");
   }
 }
 
@@ -219,11 +219,14 @@ TEST(Archive, AModuleOfAnotherShapeIsRefusedAndUnchanged) {  // HD-33
   archive.tensors["n/other"] = ones({1});
   Linear target(3, 5, {.bias = false}, rng);
   const Tensor before = target.parameters()[0].variable.value().clone();
-  expect_error<FormatError>([&] { load_module(archive, "m/", target); },
-                            {"missing none", "unexpected bias extra;",
-                             "mismatched weight (file float32 [4, 3], here float32 [5, 3])"});
+  expect_error<FormatError>(
+      [&] { load_module(archive, "m/", target); },
+      {"missing none", "unexpected bias extra;", "mismatched weight (file float32 [4, 3], here float32 [5, 3])"});
   expect_error<FormatError>([&] { load_module(archive, "k/", target); }, {"missing weight;", "unexpected none"});
   EXPECT_TRUE(identical(target.parameters()[0].variable.value(), before));
+  Linear same(3, 4, {}, rng);
+  expect_error<FormatError>([&] { load_module(archive, "m/", same); },
+                            {"missing none; unexpected extra; mismatched none"});
 }
 
 TEST(Archive, LoadingCopiesIntoTheModulesOwnMemory) {

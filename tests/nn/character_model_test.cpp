@@ -24,11 +24,11 @@ TEST(CharacterModel, NamesEveryParameterByItsPath) {
   for (const NamedParameter& parameter : model.parameters()) {
     names.push_back(parameter.name);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{
-                       "embedding.weight", "stack.layers.0.weight_ih", "stack.layers.0.weight_hh",
-                       "stack.layers.0.bias_ih", "stack.layers.0.bias_hh", "stack.layers.1.weight_ih",
-                       "stack.layers.1.weight_hh", "stack.layers.1.bias_ih", "stack.layers.1.bias_hh", "head.weight",
-                       "head.bias"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"embedding.weight", "stack.layers.0.weight_ih", "stack.layers.0.weight_hh",
+                                      "stack.layers.0.bias_ih", "stack.layers.0.bias_hh", "stack.layers.1.weight_ih",
+                                      "stack.layers.1.weight_hh", "stack.layers.1.bias_ih", "stack.layers.1.bias_hh",
+                                      "head.weight", "head.bias"}));
   EXPECT_EQ(model.parameter_count(), 7 * 3 + (4 * 3 + 4 * 4 + 8) + (4 * 4 + 4 * 4 + 8) + (7 * 4 + 7));
 }
 

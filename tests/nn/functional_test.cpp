@@ -80,8 +80,8 @@ TEST(CrossEntropy, ATimeMajorViewGivesTheSameLossAndGradient) {
   const Variable plain = Variable::parameter(logits.transpose(0, 1).clone());
   const Variable turned = Variable::parameter(logits.transpose(0, 1));
   for (const Variable& x : {plain, turned}) {
-    (cross_entropy(x, targets.transpose(0, 1)) +
-     sum(square(cross_entropy_per_position(x, targets.transpose(0, 1))))).backward();
+    (cross_entropy(x, targets.transpose(0, 1)) + sum(square(cross_entropy_per_position(x, targets.transpose(0, 1)))))
+        .backward();
   }
   EXPECT_TRUE(all_close(plain.grad(), turned.grad(), 0, 1e-15));
   // The gradient lies in memory as the logits do, so that the layers below need not turn it around.
@@ -146,8 +146,11 @@ TEST(CrossEntropy, RefusesWhatDoesNotFit) {
   expect_error<IndexError>([&] { cross_entropy(x, tokens({0, -1}, {2})); }, {"got -1"});
   expect_error<ShapeError>([&] { cross_entropy(x, tokens({0, 1}, {2, 1})); }, {"[2, 1]", "[2, 3]"});
   expect_error<ValueError>([&] { cross_entropy(x, zeros({2})); }, {"int64", "float32"});
-  expect_error<ValueError>([&] { cross_entropy(Variable(zeros({2, 3}, DType::int64)), tokens({0, 1}, {2})); },
-                           {"[cross_entropy]", "int64"});
+  expect_error<ValueError>(
+      [&] {
+        cross_entropy(Variable(zeros({2, 3}, DType::int64)), tokens({0, 1}, {2}));
+      },
+      {"[cross_entropy]", "int64"});
 }
 
 TEST(Mse, IsTheMeanAndNeverBroadcasts) {  // HD-08
@@ -199,10 +202,15 @@ TEST(LayerNorm, GradientsPassTheCheckAlsoOfATurnedView) {
 }
 
 TEST(LayerNorm, RefusesWhatDoesNotFit) {
-  expect_error<ShapeError>([] { layer_norm(ones({2, 3}), Variable(ones({4})), Variable(zeros({4}))); },
-                           {"[layer_norm]", "[4]", "[2, 3]"});
+  expect_error<ShapeError>(
+      [] {
+        layer_norm(ones({2, 3}), Variable(ones({4})), Variable(zeros({4})));
+      },
+      {"[layer_norm]", "[4]", "[2, 3]"});
   expect_error<ValueError>(
-      [] { layer_norm(ones({2, 3}), Variable(ones({3}, DType::float64)), Variable(zeros({3}, DType::float64))); },
+      [] {
+        layer_norm(ones({2, 3}), Variable(ones({3}, DType::float64)), Variable(zeros({3}, DType::float64)));
+      },
       {"[layer_norm]", "float64", "float32"});
 }
 

@@ -18,8 +18,8 @@ CharacterModel make(const CharacterModelConfig& config, uint64_t seed = 1) {
   return CharacterModel(config, layer, rng);
 }
 
-const CharacterModelConfig small{.vocabulary_size = 5, .embedding_size = 3, .hidden_size = 4, .layers = 2,
-                                 .dropout = 0.25};
+const CharacterModelConfig small{
+    .vocabulary_size = 5, .embedding_size = 3, .hidden_size = 4, .layers = 2, .dropout = 0.25};
 const std::string vocabulary = "\na\xC3\xA9z\xE6\x97\xA5";
 
 TEST(SavedModel, ComesBackReadyToRun) {
@@ -58,8 +58,8 @@ TEST(SavedModel, AnotherArchitectureIsRefusedWithBothDescriptionsAndUnchanged) {
     CharacterModel target = make(other, 2);
     const CharacterModel before = make(other, 2);
     expect_error<FormatError>([&] { load_weights(archive, target); },
-                              {"[load]", "missing", "unexpected", "mismatched", "the file holds",
-                               R"("hidden_size":4)", "here is", R"("nonlinearity":"relu")"});
+                              {"[load]", "missing", "unexpected", "mismatched", "the file holds", R"("hidden_size":4)",
+                               "here is", R"("nonlinearity":"relu")"});
     for (size_t i = 0; i < target.parameters().size(); ++i) {
       EXPECT_TRUE(identical(target.parameters()[i].variable.value(), before.parameters()[i].variable.value()));
     }

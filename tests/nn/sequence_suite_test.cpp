@@ -320,8 +320,11 @@ TEST_P(SequenceSuite, StateSizeIsWhatARowHolds) {
 
 TEST_P(SequenceSuite, NamesWhatDoesNotFit) {
   const State state = layer_->initial_state(2);
-  test::expect_error<ShapeError>([&] { layer_->forward(zeros({2, 4, 9}, DType::float64), state); },
-                                 {"D = 3", "[2, 4, 9]"});
+  test::expect_error<ShapeError>(
+      [&] {
+        layer_->forward(zeros({2, 4, 9}, DType::float64), state);
+      },
+      {"D = 3", "[2, 4, 9]"});
   test::expect_error<ShapeError>([&] { layer_->step(zeros({2, 9}, DType::float64), state); }, {"D = 3", "[2, 9]"});
   test::expect_error<ShapeError>([&] { layer_->forward(zeros({3, 4, 3}, DType::float64), state); }, {"state", "got"});
   test::expect_error<ValueError>([&] { layer_->forward(zeros({2, 4, 3}), state); }, {"float64", "float32"});

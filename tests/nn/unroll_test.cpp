@@ -87,8 +87,8 @@ TEST_F(Unroll, EndedRowsPutOutZerosAndKeepTheirState) {
   EXPECT_TRUE(identical(result.state["h"].value().select(0, 1).contiguous(),
                         shorter.state["h"].value().select(0, 1).contiguous()));
   EXPECT_TRUE(identical(result.state["h"].value().select(0, 2).contiguous(), full({2}, 0.25, DType::float64)));
-  EXPECT_TRUE(identical(result.output.value().select(0, 1).slice(0, {.start = 2}).contiguous(),
-                        zeros({2, 2}, DType::float64)));
+  EXPECT_TRUE(
+      identical(result.output.value().select(0, 1).slice(0, {.start = 2}).contiguous(), zeros({2, 2}, DType::float64)));
   EXPECT_EQ(result.state.count("steps").to_vector<int64_t>(), (std::vector<int64_t>{4, 2, 0}));
 }
 
@@ -134,12 +134,20 @@ TEST_F(Unroll, RefusesWhatDoesNotFit) {
   expect_error<ValueError>([&] { unroll(zeros({2, 4, 3}), start(2, 0)); }, {"float64", "float32"});
   expect_error<ShapeError>([&] { unroll(input(2, 4), start(3, 0)); }, {"state h", "[2, 2]", "[3, 2]"});
   expect_error<IndexError>([&] { unroll(input(2, 4), State()); }, {"'h'"});
-  expect_error<ShapeError>([&] { unroll(input(2, 4), start(2, 0), {.reset = zeros({2, 3}, DType::boolean)}); },
-                           {"reset", "[2, 4]", "[2, 3]"});
-  expect_error<ValueError>([&] { unroll(input(2, 4), start(2, 0), {.reset = zeros({2, 4})}); },
-                           {"reset", "bool", "float32"});
+  expect_error<ShapeError>(
+      [&] {
+        unroll(input(2, 4), start(2, 0), {.reset = zeros({2, 3}, DType::boolean)});
+      },
+      {"reset", "[2, 4]", "[2, 3]"});
   expect_error<ValueError>(
-      [&] { unroll(input(2, 4), start(2, 0), {.lengths = Tensor::from(std::vector<int64_t>{4, 5}, {2})}); },
+      [&] {
+        unroll(input(2, 4), start(2, 0), {.reset = zeros({2, 4})});
+      },
+      {"reset", "bool", "float32"});
+  expect_error<ValueError>(
+      [&] {
+        unroll(input(2, 4), start(2, 0), {.lengths = Tensor::from(std::vector<int64_t>{4, 5}, {2})});
+      },
       {"lengths", "[0, 4]", "got 5"});
 }
 

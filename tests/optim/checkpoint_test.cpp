@@ -25,7 +25,7 @@ class Training {
       : init_(seed),
         model_(config(), layer_kind("rnn").default_config(), init_),
         optimizer_(model_.parameters(), {.weight_decay = 0.1}),
-        windows_(Rng(3).integers({400}, 0, 9), 4, 10, WindowOrder::contiguous) {
+        windows_(Rng(3).integers({500}, 0, 9), 4, 10, WindowOrder::contiguous) {
     training_.rng = Rng(seed);
   }
 
@@ -35,8 +35,7 @@ class Training {
     for (; training_.step < until; ++training_.step) {
       const Window window = windows_.next(training_.rng);
       const State state = window.starts ? model_.initial_state(4) : training_.carried;
-      LossResult result =
-          model_.loss(window.inputs, window.targets, state, {.dropout_key = training_.rng.next_u64()});
+      LossResult result = model_.loss(window.inputs, window.targets, state, {.dropout_key = training_.rng.next_u64()});
       optimizer_.zero_grad();
       result.loss.backward();
       clip_grad_norm(model_.parameters(), 1.0);
@@ -78,8 +77,8 @@ TEST(Checkpoint, AResumedRunIsTheSameRunBitForBit) {  // HD-35
   pieces.insert(pieces.end(), rest.begin(), rest.end());
   EXPECT_EQ(pieces, whole);
   for (size_t i = 0; i < straight.model_.parameters().size(); ++i) {
-    EXPECT_TRUE(identical(straight.model_.parameters()[i].variable.value(),
-                          second.model_.parameters()[i].variable.value()));
+    EXPECT_TRUE(
+        identical(straight.model_.parameters()[i].variable.value(), second.model_.parameters()[i].variable.value()));
   }
 }
 
@@ -107,8 +106,8 @@ TEST(Checkpoint, WhatDoesNotFitIsNamedAndChangesNothing) {
     expect_error<FormatError>([&] { target.resume_from(archive); }, parts);
     EXPECT_EQ(target.optimizer_.steps(), 0);
     for (size_t i = 0; i < same.model_.parameters().size(); ++i) {
-      EXPECT_TRUE(identical(target.model_.parameters()[i].variable.value(),
-                            same.model_.parameters()[i].variable.value()));
+      EXPECT_TRUE(
+          identical(target.model_.parameters()[i].variable.value(), same.model_.parameters()[i].variable.value()));
     }
   };
   Archive archive = whole;

@@ -37,9 +37,7 @@ double follow(const Config& config, double start, const std::vector<double>& gra
 
 const std::vector<double> gradients = {0.3, -0.1, 0.4, 0.25};
 
-TEST(Sgd, PlainIsLrTimesGradient) {
-  EXPECT_NEAR(follow<Sgd>(SgdConfig{}, 1, gradients, 0.1), 1 - 0.1 * 0.85, 1e-15);
-}
+TEST(Sgd, PlainIsLrTimesGradient) { EXPECT_NEAR(follow<Sgd>(SgdConfig{}, 1, gradients, 0.1), 1 - 0.1 * 0.85, 1e-15); }
 
 TEST(Sgd, MomentumAndNesterovAreTheDefinitions) {
   double w = 1, v = 0, w_nesterov = 1, v_nesterov = 0;

@@ -178,6 +178,7 @@ TEST(Elementwise, Extremes) {
   EXPECT_EQ(values(softplus(x)), std::vector<double>({0, 0, std::log(2.0), 1000, inf}));
   EXPECT_EQ(values(relu(x)), std::vector<double>({0, 0, 0, 1000, inf}));
   EXPECT_EQ(values(tanh(x)), std::vector<double>({-1, -1, 0, 1, 1}));
+  EXPECT_EQ(sigmoid(Tensor::scalar(-100)).item<float>(), std::exp(-100.0F));  // exp(100) would overflow
   EXPECT_NEAR(sigmoid(Tensor::scalar(-700, DType::float64)).item() / std::exp(-700.0), 1, 1e-15);  // not 0
   EXPECT_NEAR(softplus(Tensor::scalar(-700, DType::float64)).item() / std::exp(-700.0), 1, 1e-15);
 }

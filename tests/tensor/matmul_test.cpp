@@ -7,6 +7,8 @@
 
 #include <cmath>
 
+#include "blocks_asked_for.h"
+#include "restore_threads.h"
 #include "support.h"
 
 namespace carousel {
@@ -32,11 +34,6 @@ Tensor plain_matmul(const Tensor& a, const Tensor& b, const Shape& shape) {
     *next++ = total;
   });
   return out;
-}
-
-int64_t blocks_asked_for() {
-  const StorageStats stats = storage_stats();
-  return static_cast<int64_t>(stats.fresh + stats.reused);
 }
 
 /// Leading sizes of which some are 1, and sometimes fewer of them.
@@ -87,6 +84,7 @@ TEST(Matmul, RowAndColumnMajorViewsAreNotCopied) {
                           matrix.slice(0, {.step = 3}),
                           matrix.slice(1, {.start = 7, .stop = 8}),
                           matrix.slice(0, {.start = 7, .stop = 8}),
+                          wide.slice(1, {.stop = 30}),
                           wide.slice(2, {.stop = 30}),
                           wide.slice(2, {.stop = 30}).transpose(1, 2),
                           wide.transpose(0, 1),
@@ -95,9 +93,9 @@ TEST(Matmul, RowAndColumnMajorViewsAreNotCopied) {
     const Tensor b = rng.integers({a.size(-1), 6}, -9, 9).to(DType::float32);
     Shape shape = a.shape();
     shape[a.rank() - 1] = 6;
-    const int64_t before = blocks_asked_for();
+    const uint64_t before = test::blocks_asked_for();
     const Tensor got = matmul(a, b);
-    EXPECT_EQ(blocks_asked_for() - before, 1) << to_string(a.shape()) << to_string(a.strides());
+    EXPECT_EQ(test::blocks_asked_for() - before, 1u) << to_string(a.shape()) << to_string(a.strides());
     EXPECT_TRUE(identical(got, plain_matmul<float>(a, b, shape)));
   }
 }
@@ -161,7 +159,7 @@ TEST(Matmul, ThreadCountsAgree) {  // HD-36 a
   Rng rng(6);
   const Tensor x = rng.uniform({1, 56}, -1, 1), w = rng.uniform({444, 56}, -0.14, 0.14);
   const Tensor many = rng.normal({64, 10, 12});
-  const int before = threads();
+  const test::RestoreThreads restore;
   set_threads(1);
   const Tensor one = matmul(x, w.transpose(0, 1)), one_batch = matmul(many, many.transpose(1, 2));
   for (int count : {1, 2, 6}) {
@@ -171,7 +169,6 @@ TEST(Matmul, ThreadCountsAgree) {  // HD-36 a
       EXPECT_TRUE(identical(matmul(many, many.transpose(1, 2)), one_batch));
     }
   }
-  set_threads(before);
 }
 
 template <class T>

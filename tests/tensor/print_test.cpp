@@ -32,6 +32,8 @@ TEST(Print, NanAndInfinity) {
 
 TEST(Print, PowersOfTenForWideRanges) {
   EXPECT_EQ(to_string(Tensor::from({1e-5, 1}, {2}, DType::float64)), "[1.0000e-05 1.0000e+00]");
+  EXPECT_EQ(to_string(Tensor::from({0.5, 501}, {2})), "[5.0000e-01 5.0100e+02]");
+  EXPECT_EQ(to_string(Tensor::from({0.5, 500}, {2})), "[  0.5 500. ]");
   EXPECT_EQ(to_string(Tensor::from({-1e10, nan}, {2}, DType::float64), {.precision = 2}), "[-1.00e+10       nan]");
 }
 

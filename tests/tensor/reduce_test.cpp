@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+#include "blocks_asked_for.h"
+#include "restore_threads.h"
 #include "support.h"
 
 namespace carousel {
@@ -76,6 +78,23 @@ TEST(Reduce, LongRowsColumnsAndMiddlesMatchThePlainLoop) {  // past the blocks o
   EXPECT_EQ(sum(x).item(), plain_sum(x, {true, true, true}).item());
 }
 
+TEST(Reduce, ViewsThatMergeAreNotCopied) {
+  const Tensor x = ones({6, 7, 8});
+  const Tensor time_major = x.transpose(0, 1);
+  const auto blocks = [](const Tensor& y, const Dims& axes) {
+    const uint64_t before = test::blocks_asked_for();
+    sum(y, axes);
+    return test::blocks_asked_for() - before;
+  };
+  EXPECT_EQ(blocks(time_major, {0, 1}), 1u);  // a bias gradient
+  EXPECT_EQ(blocks(x, {0, 1}), 1u);
+  EXPECT_EQ(blocks(time_major, {1}), 1u);
+  EXPECT_EQ(blocks(time_major, {2}), 1u);
+  EXPECT_EQ(blocks(x.transpose(1, 2), {0}), 1u);
+  EXPECT_EQ(blocks(x.slice(2, {.stop = 5}), {1}), 1u);
+  EXPECT_EQ(blocks(x, {0, 2}), 2u);
+}
+
 TEST(Reduce, AnExpandedViewCountsEveryCopy) {
   const Tensor x = Tensor::from({1, 2, 3}, {3, 1}).expand({3, 1000});
   EXPECT_EQ(sum(x).item(), 6000);
@@ -95,7 +114,7 @@ TEST(Reduce, FloatSumsDoNotDrift) {  // HD-36 b, c
 TEST(Reduce, TheThreadCountChangesNoBit) {
   Rng rng(3);
   const Tensor x = rng.normal({3000, 133});
-  const int before = threads();
+  const test::RestoreThreads restore;
   std::vector<Tensor> results;
   for (int count : {1, 2, 6}) {
     set_threads(count);
@@ -104,7 +123,6 @@ TEST(Reduce, TheThreadCountChangesNoBit) {
     results.push_back(sum(x, {1}));
     results.push_back(Tensor::scalar(norm(x), DType::float64));
   }
-  set_threads(before);
   for (size_t i = 4; i < results.size(); ++i) EXPECT_TRUE(identical(results[i], results[i % 4])) << i;
 }
 

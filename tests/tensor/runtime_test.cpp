@@ -16,6 +16,7 @@
 #include <fstream>
 #include <thread>
 
+#include "restore_threads.h"
 #include "support.h"
 
 namespace carousel {
@@ -54,14 +55,13 @@ TEST(Runtime, InfoNamesEverything) {
 }
 
 TEST(Runtime, ThreadCountsAreChecked) {
-  const int before = threads();
+  const test::RestoreThreads restore;
   set_threads(3);
   EXPECT_EQ(threads(), 3);
   expect_error<ValueError>("[set_threads] the number of threads must be in [1, 1024]: got 0", [] { set_threads(0); });
   expect_error<ValueError>("[set_threads] the number of threads must be in [1, 1024]: got 1025",
                            [] { set_threads(1025); });
   EXPECT_EQ(threads(), 3);
-  set_threads(before);
 }
 
 TEST(Runtime, TheAffinityMaskLimitsThreads) {
@@ -120,7 +120,7 @@ TEST_F(ControlGroups, NoneMeansNoLimit) {
 Tensor integers(int64_t size) { return Rng(1).integers({size, size}, -4, 5).to(DType::float32); }
 
 TEST(Threads, AForkedChildComputesWithOneThread) {  // HD-38
-  const int before = threads();
+  const test::RestoreThreads restore;
   set_threads(2);
   std::vector<Tensor> factors, expected;
   for (int64_t size : {7, 8, 512}) {
@@ -141,11 +141,10 @@ TEST(Threads, AForkedChildComputesWithOneThread) {  // HD-38
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
   EXPECT_EQ(threads(), 2);
-  set_threads(before);
 }
 
 TEST(Threads, ProductsInUserThreadsAreRight) {  // HD-38
-  const int before = threads();
+  const test::RestoreThreads restore;
   set_threads(2);
   const Tensor a = integers(256), expected = matmul(a, a);
   int right[2] = {};
@@ -156,17 +155,15 @@ TEST(Threads, ProductsInUserThreadsAreRight) {  // HD-38
   work(0);
   other.join();
   EXPECT_EQ(right[0] + right[1], 20);
-  set_threads(before);
 }
 
 TEST(Threads, ManySmallProductsMatchSingleOnes) {
-  const int before = threads();
+  const test::RestoreThreads restore;
   set_threads(3);
   Rng rng(8);
   const Tensor a = rng.normal({100, 30, 40}), b = rng.normal({100, 40, 20});
   const Tensor whole = matmul(a, b);
   for (int i : {0, 37, 99}) EXPECT_TRUE(identical(whole.select(0, i), matmul(a.select(0, i), b.select(0, i))));
-  set_threads(before);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "restore_threads.h"
 #include "support.h"
 
 namespace carousel {
@@ -111,13 +112,12 @@ TEST(Softmax, EmptyTensorsAndErrors) {
 TEST(Softmax, TheThreadCountChangesNoBit) {
   Rng rng(5);
   const Tensor x = rng.normal({500, 65});
-  const int before = threads();
+  const test::RestoreThreads restore;
   set_threads(1);
   const Tensor one = softmax(x, 1), one_log = log_softmax(x, 1);
   set_threads(3);
   EXPECT_TRUE(identical(softmax(x, 1), one));
   EXPECT_TRUE(identical(log_softmax(x, 1), one_log));
-  set_threads(before);
 }
 
 TEST(Softmax, KernelsWorkInPlace) {
