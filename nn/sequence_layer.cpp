@@ -9,16 +9,6 @@
 namespace carousel {
 namespace {
 
-// One node for all steps, so that backward assembles the gradient of x once.
-Variables steps_of(const Variable& x) {
-  const std::vector<int64_t> ones(static_cast<size_t>(x.size(1)), 1);
-  Variables steps = split(x, ones, 1);
-  for (Variable& step : steps) {
-    step = squeeze(step, 1);
-  }
-  return steps;
-}
-
 // [B] as [B, 1, ..], to broadcast over an entry of `rank` axes.
 Tensor over_rows(Tensor mask, int rank) {
   while (mask.rank() < rank) {
@@ -88,21 +78,21 @@ SequenceResult SequenceLayer::unroll(const Variable& x, const State& state, cons
   if (steps == 0) {
     return {zeros({x.size(0), 0, output_size()}, dtype()), state};
   }
-  const Variables inputs = steps_of(x);
+  const Variables inputs = unbind(x, 1);
   Variables outputs;
   State now = state;
   for (int64_t t = 0; t < steps; ++t) {
     const Tensor reset = options.reset.defined() ? options.reset.select(1, t) : Tensor();
     StepResult result =
         step(inputs[static_cast<size_t>(t)], now, {.reset = reset, .dropout_key = options.dropout_key, .time = t});
+    if (options.visitor) {  // before ended rows are masked: what a live row puts out is part of its gradient
+      show_gradients(result.state, t, options);
+    }
     if (options.lengths.defined()) {
       result = stop_ended_rows(result, now, greater(options.lengths, static_cast<double>(t)));
     }
     now = std::move(result.state);
     outputs.push_back(std::move(result.output));
-    if (options.visitor) {
-      show_gradients(now, t, options);
-    }
   }
   return {transpose(stack(outputs, 0), 0, 1), now};
 }

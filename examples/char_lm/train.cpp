@@ -21,28 +21,127 @@ namespace {
 
 constexpr int64_t log_interval = 100;  // steps between records
 
-CharacterModel make_model(const TrainOptions& options, int64_t vocabulary_size, Rng& rng) {
+CharacterModelConfig model_config(const TrainOptions& options, int64_t vocabulary_size) {
   CharacterModelConfig config = options.model;
   config.vocabulary_size = vocabulary_size;
-  return CharacterModel(config, options.layer, rng);
+  return config;
 }
 
-void make_folder(const std::string& path) {
+const std::string& made_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   check<IoError>(!error, "--out", "cannot make the folder {}: {}", path, error.message());
+  return path;
 }
 
-std::optional<double> validate(const CharacterModel& model, const Tensor& validation) {
-  if (validation.numel() < 2) return std::nullopt;
-  return evaluate(model, validation);
-}
+// One run of training: what is learnt from, what learns, and what is written.
+class Run {
+ public:
+  explicit Run(const TrainOptions& options) : Run(options, starting_point(options)) {}
 
-void print_end(const Record& last, const std::string& checkpoint) {
-  const auto text = [](double nats) { return fmt::format("{:.4f} nats ({:.4f} bits)", nats, bits(nats)); };
-  fmt::print("loss per character: train {}{}\ncheckpoint: {}\n", text(last.train_loss),
-             last.val_loss ? ", validation " + text(*last.val_loss) : "", checkpoint);
-}
+  int64_t step() const { return report_.last().step; }
+
+  // Forward, backward, clip, step: one window.
+  void update() {
+    const Window window = windows_.next(rng_);
+    if (window.starts) state_ = model_.initial_state(options_.batch_size);
+    SequenceOptions pass;
+    pass.dropout_key = rng_.next_u64();
+    const LossResult result = model_.loss(window.inputs, window.targets, state_, pass);
+    const double loss = result.loss.value().item();
+    check<ValueError>(std::isfinite(loss), "train",
+                      "loss must be finite: got {} at step {}; a smaller --lr may help; {} holds the last save", loss,
+                      step() + 1, path_);
+    optimizer_.zero_grad();
+    result.loss.backward();
+    const double norm = clip();
+    const double lr = rate_.rate(step());
+    optimizer_.step(lr);
+    state_ = result.state.detach();  // the past stays, its gradient ends
+    report_.step(loss, window.inputs.numel(), norm, lr);
+  }
+
+  void validate_and_save() {
+    report_.record(corpus_.validation.numel() < 2 ? std::nullopt : std::optional(evaluate(model_, corpus_.validation)));
+    save();
+  }
+
+  void record() { report_.record(std::nullopt); }
+
+  void save() const {
+    save_checkpoint(path_, model_, corpus_.vocabulary.symbols(), optimizer_,
+                    {.step = step(),
+                     .position = windows_.position(),
+                     .rng = rng_,
+                     .carried = state_,
+                     .options = to_json(options_)});
+  }
+
+  void print_beginning() const {
+    fmt::print("{} parameters, {} symbols; {} characters to learn from, {} for validation\n", model_.parameter_count(),
+               corpus_.vocabulary.size(), corpus_.train.numel(), corpus_.validation.numel());
+    if (corpus_.validation.numel() < 2) {
+      fmt::print(stderr, "note: too few characters for a validation: there is none\n");
+    }
+  }
+
+  void print_end() const {
+    const auto text = [](double nats) { return fmt::format("{:.4f} nats ({:.4f} bits)", nats, bits(nats)); };
+    const Record& last = report_.last();
+    fmt::print("loss per character: train {}{}\ncheckpoint: {}\n", text(last.train_loss),
+               last.val_loss ? ", validation " + text(*last.val_loss) : "", path_);
+  }
+
+  void print_interrupted(int signal) const {
+    fmt::print(
+        "stopped by signal {} after step {}; checkpoint: {}\nsample from it: char_lm sample {}\n"
+        "train on from its weights: char_lm train --init-from {}\n",
+        signal, step(), path_, options_.out, options_.out);
+  }
+
+ private:
+  using Start = std::optional<Archive>;  // a checkpoint to take the weights from
+
+  static Start starting_point(const TrainOptions& options) {
+    return options.init_from.empty() ? Start() : load_archive(checkpoint_path(options.init_from));
+  }
+
+  static Corpus corpus_of(const TrainOptions& options, const Start& start) {
+    return load_corpus(options.text, options.split,
+                       start ? std::optional(start->text("vocabulary")) : std::nullopt);
+  }
+
+  Run(const TrainOptions& options, const Start& start)
+      : options_(options),
+        corpus_(corpus_of(options, start)),
+        windows_(corpus_.train, options.batch_size, options.seq_length, WindowOrder::contiguous),
+        rng_(static_cast<uint64_t>(options.seed)),
+        model_(model_config(options, corpus_.vocabulary.size()), options.layer, rng_),
+        optimizer_(model_.parameters(),
+                   {.beta1 = options.beta1, .beta2 = options.beta2, .weight_decay = options.weight_decay}),
+        rate_{.peak = options.lr, .floor = options.min_lr, .warmup = options.warmup, .end = options.steps},
+        state_(model_.initial_state(options.batch_size)),
+        path_(checkpoint_path(made_folder(options.out))),
+        report_(options.out, options.steps) {
+    if (start) load_weights(*start, model_);
+  }
+
+  double clip() const {
+    return options_.grad_clip > 0 ? clip_grad_norm(model_.parameters(), options_.grad_clip)
+                                  : grad_norm(model_.parameters());
+  }
+
+  TrainOptions options_;
+  Corpus corpus_;
+  TrainingWindows windows_;
+  Rng rng_;
+  CharacterModel model_;
+  AdamW optimizer_;
+  WarmupCosine rate_;
+  State state_;
+  std::string path_;
+  Reporter report_;
+};
 
 }  // namespace
 
@@ -50,70 +149,24 @@ int train(const TrainOptions& options) {
   set_threads(static_cast<int>(options.threads));
   print_header();
   const InterruptGuard interrupt;
-
-  std::optional<Archive> start;
-  if (!options.init_from.empty()) start = load_archive(checkpoint_path(options.init_from));
-  const Corpus corpus =
-      load_corpus(options.text, options.split, start ? std::optional(start->text("vocabulary")) : std::nullopt);
-  TrainingWindows windows(corpus.train, options.batch_size, options.seq_length, WindowOrder::contiguous);
-
-  Rng rng(static_cast<uint64_t>(options.seed));
-  CharacterModel model = make_model(options, corpus.vocabulary.size(), rng);
-  if (start) load_weights(*start, model);
-  AdamW optimizer(model.parameters(),
-                  {.beta1 = options.beta1, .beta2 = options.beta2, .weight_decay = options.weight_decay});
-  const WarmupCosine rate{.peak = options.lr, .floor = options.min_lr, .warmup = options.warmup, .end = options.steps};
-  fmt::print("{} parameters, {} symbols; {} characters to learn from, {} for validation\n", model.parameter_count(),
-             corpus.vocabulary.size(), corpus.train.numel(), corpus.validation.numel());
-  if (corpus.validation.numel() < 2) fmt::print(stderr, "note: too few characters for a validation: there is none\n");
-
-  make_folder(options.out);
-  Reporter report(options.out, options.steps);
-  const std::string path = checkpoint_path(options.out);
-  State state = model.initial_state(options.batch_size);
-  const auto save = [&](int64_t step) {
-    save_checkpoint(
-        path, model, corpus.vocabulary.symbols(), optimizer,
-        {.step = step, .position = windows.position(), .rng = rng, .carried = state, .options = to_json(options)});
-  };
-  save(0);
-
-  for (int64_t step = 1; step <= options.steps && !interrupt.interrupted(); ++step) {
-    const Window window = windows.next(rng);
-    if (window.starts) state = model.initial_state(options.batch_size);
-    const LossResult result = model.loss(window.inputs, window.targets, state, {.dropout_key = rng.next_u64()});
-    const double loss = result.loss.value().item();
-    check<ValueError>(std::isfinite(loss), "train",
-                      "loss must be finite: got {} at step {}; a smaller --lr may help; {} holds the last save", loss,
-                      step, path);
-    optimizer.zero_grad();
-    result.loss.backward();
-    const double norm =
-        options.grad_clip > 0 ? clip_grad_norm(model.parameters(), options.grad_clip) : grad_norm(model.parameters());
-    const double lr = rate.rate(step - 1);
-    optimizer.step(lr);
-    state = result.state.detach();  // the past stays, its gradient ends
-    report.step(loss, window.inputs.numel(), norm, lr);
-
-    const bool last = step == options.steps;
-    if (last || step % options.eval_interval == 0) {
-      report.record(validate(model, corpus.validation));
-      save(step);
-    } else if (step % log_interval == 0) {
-      report.record(std::nullopt);
+  Run run(options);
+  run.print_beginning();
+  run.save();
+  while (run.step() < options.steps && !interrupt.interrupted()) {
+    run.update();
+    if (run.step() == options.steps || run.step() % options.eval_interval == 0) {
+      run.validate_and_save();
+    } else if (run.step() % log_interval == 0) {
+      run.record();
     }
   }
-  const int64_t done = report.last().step;
-  if (done < options.steps) {
-    save(done);
-    report.record(std::nullopt);
-    fmt::print(
-        "stopped by signal {} after step {}; checkpoint: {}\nsample from it: char_lm sample {}\n"
-        "train on from its weights: char_lm train --init-from {}\n",
-        interrupt.signal(), done, path, options.out, options.out);
+  if (run.step() < options.steps) {
+    run.save();
+    run.record();
+    run.print_interrupted(interrupt.signal());
     return interrupt.exit_code();
   }
-  print_end(report.last(), path);
+  run.print_end();
   return 0;
 }
 

@@ -300,7 +300,7 @@ TEST_P(SequenceSuite, AVisitorSeesWhatTheUnrolledStatesGather) {
         }
       }
     };
-    everything(*layer_, random({3, 50, input_size}, 15), {.reset = some_resets(3, 50), .visitor = visitor}, fused);
+    everything(*layer_, random({3, 50, input_size}, 15), {.reset = some_resets(3, 50), .lengths = some_lengths(3, 50), .visitor = visitor}, fused);
     std::sort(seen.begin(), seen.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     return seen;
   };
