@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
 #include <utility>
 
 namespace carousel {
@@ -37,8 +38,8 @@ void accumulate(Gathered& total, const Tensor& gradient, const Node::Output& tar
 // view of a large block is copied too, so that it does not keep the block alive.
 Tensor owned(Tensor gradient) {
   const size_t needed = gradient.numel() * size_of(gradient.dtype());
-  const bool alone = gradient.storage().use_count() == 1 && gradient.is_contiguous() &&
-                     gradient.storage()->bytes() <= 2 * needed + 64;
+  const bool alone =
+      gradient.storage().use_count() == 1 && gradient.is_contiguous() && gradient.storage()->bytes() <= 2 * needed + 64;
   return alone ? gradient : gradient.clone();
 }
 
@@ -54,8 +55,8 @@ class Walk {
     accumulate(pending.gradients[to.output], gradient, to.node->outputs()[to.output], from);
   }
 
-  // Nothing a user can see changes before the whole walk has succeeded: `finish` is called at its end, for each
-  // watched gradient.
+  // Visits nodes from the result to the leaves. No variable's gradient changes before the whole walk has succeeded; the
+  // watched ones are gathered in `take_finished`.
   void run(bool retain_graph) {
     while (!queue_.empty()) {
       Pending pending = std::move(queue_.extract(queue_.begin()).mapped());
@@ -82,19 +83,29 @@ class Walk {
     for (uint32_t i = 0; i < pending.gradients.size(); ++i) {
       Tensor gradient = std::move(pending.gradients[i].sum);
       const Node::Output& output = pending.node->outputs()[i];
-      if (gradient.defined() && output.watch) {
-        for (const GradientHook& hook : output.watch->hooks) {
-          if (Tensor replaced = hook(gradient); replaced.defined()) {
-            Gathered checked;
-            accumulate(checked, replaced, output, pending.node->op());
-            gradient = std::move(replaced);
-          }
-        }
-      }
+      if (gradient.defined() && output.watch) gradient = hooked(gradient, output, pending.node->op());
       if (gradient.defined() && is_wanted(pending.node, i)) finished_.push_back({{pending.node, i}, gradient});
       cotangents.push_back(std::move(gradient));
     }
     return cotangents;
+  }
+
+  // The gradient that the hooks of an output make of `gradient`. By index and by copy: a hook may add another.
+  static Tensor hooked(Tensor gradient, const Node::Output& output, Op op) {
+    const std::vector<GradientHook>& hooks = output.watch->hooks;
+    for (size_t i = 0; i < hooks.size(); ++i) {
+      const GradientHook hook = hooks[i];
+      const uint64_t version = gradient.version();
+      Tensor replaced = hook(gradient);
+      check<ValueError>(gradient.version() == version, "hook",
+                        "a hook must not change its gradient in place, which others may share: return a new one");
+      if (!replaced.defined()) continue;
+      Gathered checked;
+      accumulate(checked, replaced, output, op);
+      check_anomaly("a hook's gradient of", op, replaced);
+      gradient = std::move(replaced);
+    }
+    return gradient;
   }
 
   bool is_wanted(const std::shared_ptr<Node>& node, uint32_t output) const {
@@ -113,7 +124,7 @@ class Walk {
     for (size_t i = 0; i < gradients.size(); ++i) {
       const Edge& parent = node.parents()[i];
       if (!parent.node || !gradients[i].defined()) continue;
-      check_anomaly(node.op(), "a gradient from the backward", gradients[i]);
+      check_anomaly("a gradient from the backward of", node.op(), gradients[i]);
       deliver(parent, gradients[i], node.op());
     }
     if (!retain_graph) node.release();
@@ -128,7 +139,10 @@ Tensor seed_of(std::string_view operation, const Variable& output, const Tensor&
   check<ValueError>(output.requires_grad(), operation,
                     "the variable must depend on something that requires a gradient: it has no history "
                     "(recorded under NoGrad, detached, or a gradient itself; gradients are of first order)");
-  if (cotangent.defined()) return cotangent;
+  if (cotangent.defined()) {
+    check_anomaly("the cotangent given to", output.op(), cotangent);
+    return cotangent;
+  }
   check<ShapeError>(output.value().numel() == 1, operation,
                     "without a cotangent the variable must be a scalar: got shape {}", to_string(output.shape()));
   return ones(output.shape(), output.dtype());
@@ -142,6 +156,8 @@ void Variable::backward(const Tensor& cotangent, BackwardOptions options) const 
   Walk walk;
   walk.deliver({node_, output_}, seed_of("backward", *this, cotangent), Op::leaf);
   walk.run(options.retain_graph);
+  static std::mutex publishing;  // graphs of several threads may share leaves
+  const std::lock_guard lock(publishing);
   for (auto& [at, gradient] : walk.take_finished()) {
     Node::Watch& watch = at.node->watch(at.output);
     Gathered total{std::exchange(watch.grad, {})};
@@ -162,9 +178,9 @@ std::vector<Tensor> grad(const Variable& output, std::span<const Variable> input
   walk.deliver({output.node(), output.output()}, seed_of("grad", output, cotangent), Op::leaf);
   walk.run(options.retain_graph);
   std::vector<Tensor> gradients(inputs.size());
-  for (auto& [at, gradient] : walk.take_finished()) {
+  for (const auto& [at, gradient] : walk.take_finished()) {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].node() == at.node && inputs[i].output() == at.output) gradients[i] = gradient;
+      if (inputs[i].node() == at.node && inputs[i].output() == at.output) gradients[i] = owned(gradient);
     }
   }
   return gradients;

@@ -25,31 +25,43 @@ Variable sub(const Variable& a, const Variable& b) {
 }
 
 Variable mul(const Variable& a, const Variable& b) {
-  return record(Op::mul, mul(a.value(), b.value()), {a, b},
-                [a = Saved(a.value()), b = Saved(b.value())](const Tensor& dy) {
-                  return Gradients{sum_to(dy * b.get(), a.get().shape()), sum_to(dy * a.get(), b.get().shape())};
-                });
+  return record(
+      Op::mul, mul(a.value(), b.value()), {a, b},
+      [a = Saved(a.value()), b = Saved(b.value()), da = a.requires_grad(), db = b.requires_grad()](const Tensor& dy) {
+        return Gradients{da ? sum_to(dy * b.get(), a.get().shape()) : Tensor(),
+                         db ? sum_to(dy * a.get(), b.get().shape()) : Tensor()};
+      });
 }
 
 Variable div(const Variable& a, const Variable& b) {
   Tensor y = div(a.value(), b.value());
-  return record(Op::div, y, {a, b}, [y = Saved(y), b = Saved(b.value()), a = a.shape()](const Tensor& dy) {
-    const Tensor da = dy / b.get();
-    return Gradients{sum_to(da, a), sum_to(-(da * y.get()), b.get().shape())};  // d(a/b)/db = -(a/b)/b
-  });
+  return record(Op::div, y, {a, b},
+                [y = Saved(y), b = Saved(b.value()), a = a.shape(), with_b = b.requires_grad()](const Tensor& dy) {
+                  const Tensor da = dy / b.get();
+                  const Tensor db = with_b ? sum_to(-(da * y.get()), b.get().shape()) : Tensor();  // -(a/b)/b
+                  return Gradients{sum_to(da, a), db};
+                });
 }
 
 Variable pow(const Variable& a, const Variable& b) {
   Tensor y = pow(a.value(), b.value());
-  return record(Op::pow, y, {a, b}, [a = Saved(a.value()), b = Saved(b.value()), y = Saved(y)](const Tensor& dy) {
-    const Tensor& base = a.get();
-    const Tensor& exponent = b.get();
-    const Tensor zero = Tensor::scalar(0, base.dtype());
-    // Where b = 0 the value is 1 whatever a is; the factor b keeps 0 * inf from appearing at a = 0.
-    const Tensor da = where(equal(exponent, 0), zero, exponent * pow(base, exponent - 1.0));
-    const Tensor db = where(equal(base, 0), zero, y.get() * log(base));
-    return Gradients{sum_to(dy * da, base.shape()), sum_to(dy * db, exponent.shape())};
-  });
+  return record(Op::pow, y, {a, b},
+                [a = Saved(a.value()), b = Saved(b.value()), y = Saved(y), with_a = a.requires_grad(),
+                 with_b = b.requires_grad()](const Tensor& dy) {
+                  const Tensor& base = a.get();
+                  const Tensor& exponent = b.get();
+                  const Tensor zero = Tensor::scalar(0, base.dtype());
+                  Tensor da, db;
+                  if (with_a) {  // where b = 0 the value is 1 whatever a is, and 0 * inf must not appear
+                    da = where(equal(exponent, 0), zero, exponent * pow(base, exponent - 1.0));
+                    da = sum_to(dy * da, base.shape());
+                  }
+                  if (with_b) {
+                    db = where(equal(base, 0), zero, y.get() * log(base));
+                    db = sum_to(dy * db, exponent.shape());
+                  }
+                  return Gradients{da, db};
+                });
 }
 
 Variable pow(const Variable& a, double exponent) {
@@ -64,10 +76,11 @@ namespace {
 // The backward of maximum and minimum: to whichever was chosen, half each where they are equal.
 Backward choose(const Variable& a, const Variable& b, Tensor (*beats)(const Tensor&, const Tensor&)) {
   return [a = Saved(a.value()), b = Saved(b.value()), beats](const Tensor& dy) {
-    const DType dtype = dy.dtype();
-    const Tensor half = equal(a.get(), b.get()).to(dtype) * 0.5;
-    const Tensor first = beats(a.get(), b.get()).to(dtype) + half;
-    return Gradients{sum_to(dy * first, a.get().shape()), sum_to(dy * (1.0 - first), b.get().shape())};
+    const Tensor zero = Tensor::scalar(0, dy.dtype());
+    const Tensor shared = where(equal(a.get(), b.get()), dy * 0.5, zero);
+    const Tensor da = where(beats(a.get(), b.get()), dy, shared);
+    const Tensor db = where(beats(b.get(), a.get()), dy, shared);
+    return Gradients{sum_to(da, a.get().shape()), sum_to(db, b.get().shape())};
   };
 }
 
@@ -89,12 +102,12 @@ Variable clamp(const Variable& x, double low, double high) {
 }
 
 Variable where(const Tensor& condition, const Variable& a, const Variable& b) {
-  return record(Op::where, where(condition, a.value(), b.value()), {a, b},
-                [condition = Saved(condition), a = a.shape(), b = b.shape()](const Tensor& dy) {
-                  const Tensor zero = Tensor::scalar(0, dy.dtype());
-                  return Gradients{sum_to(where(condition.get(), dy, zero), a),
-                                   sum_to(where(condition.get(), zero, dy), b)};
-                });
+  return record(
+      Op::where, where(condition, a.value(), b.value()), {a, b},
+      [condition = Saved(condition), a = a.shape(), b = b.shape()](const Tensor& dy) {
+        const Tensor zero = Tensor::scalar(0, dy.dtype());
+        return Gradients{sum_to(where(condition.get(), dy, zero), a), sum_to(where(condition.get(), zero, dy), b)};
+      });
 }
 
 // ---- operators ----
@@ -213,7 +226,7 @@ Variable softplus(const Variable& x) {
 Variable relu(const Variable& x) {
   Tensor y = relu(x.value());
   return record(Op::relu, y, {x}, [y = Saved(y)](const Tensor& dy) {
-    return Gradients{dy * greater(y.get(), 0).to(dy.dtype())};
+    return Gradients{where(greater(y.get(), 0), dy, Tensor::scalar(0, dy.dtype()))};
   });
 }
 
@@ -227,10 +240,11 @@ Variable silu(const Variable& x) {
 Variable gelu(const Variable& x) {
   return record(Op::gelu, gelu(x.value()), {x}, [x = Saved(x.value())](const Tensor& dy) {
     const double c = std::sqrt(2 / std::numbers::pi);  // gelu = x/2 (1 + t), t = tanh(c (x + 0.044715 x^3))
-    const Tensor x2 = square(x.get());
-    const Tensor t = tanh(x.get() * (c * (1.0 + 0.044715 * x2)));
+    const Tensor near = clamp(x.get(), -10, 10);       // beyond, t is +-1 to the last bit and the slope 0 or 1
+    const Tensor x2 = square(near);
+    const Tensor t = tanh(near * (c * (1.0 + 0.044715 * x2)));
     const Tensor dt = (1.0 - square(t)) * (c * (1.0 + 3 * 0.044715 * x2));
-    return Gradients{dy * (0.5 * (1.0 + t + x.get() * dt))};
+    return Gradients{dy * (0.5 * (1.0 + t + near * dt))};
   });
 }
 

@@ -2,9 +2,13 @@
 
 #include <carousel/autograd/variable.h>
 
-/// Differentiable forms of tensor/elementwise.h, with the same names, shapes and errors. The gradient of a broadcast
-/// operand is summed back to its own shape. A double stands for a constant scalar.
+/// Differentiable forms of tensor/elementwise.h, with the same names, shapes and errors (ShapeError unless two shapes
+/// broadcast, ValueError unless the dtypes agree). The gradient of a broadcast operand is summed back to its own shape.
+/// A double stands for a constant scalar.
 namespace carousel {
+
+// Of two operands: mul, pow, maximum, minimum save both; div saves b and the result; where saves the condition; add and
+// sub save nothing.
 
 Variable add(const Variable& a, const Variable& b);
 Variable sub(const Variable& a, const Variable& b);
@@ -31,8 +35,9 @@ Variable operator*(double a, const Variable& b);
 Variable operator/(double a, const Variable& b);
 Variable operator-(const Variable& x);
 
+// Of one operand: reciprocal, exp, expm1, sqrt, rsqrt, tanh, sigmoid, relu save the result; neg nothing; the others x.
 Variable neg(const Variable& x);
-Variable abs(const Variable& x);     ///< gradient 0 at 0
+Variable abs(const Variable& x);  ///< gradient 0 at 0
 Variable square(const Variable& x);
 Variable reciprocal(const Variable& x);
 Variable exp(const Variable& x);
@@ -46,9 +51,9 @@ Variable cos(const Variable& x);
 Variable tanh(const Variable& x);
 Variable sigmoid(const Variable& x);
 Variable softplus(const Variable& x);
-Variable relu(const Variable& x);    ///< gradient 0 at 0
+Variable relu(const Variable& x);  ///< gradient 0 at 0
 Variable silu(const Variable& x);
-Variable gelu(const Variable& x);    ///< tanh form
+Variable gelu(const Variable& x);  ///< tanh form
 Variable erf(const Variable& x);
 
 }  // namespace carousel

@@ -54,8 +54,8 @@ GradcheckResult gradcheck(const GradcheckFunction& function, std::vector<Tensor>
       result.worst = std::max(result.worst, std::isnan(difference) ? INFINITY : difference);
       if (!(difference <= options.atol + options.rtol * std::abs(numeric)) && result.passed) {
         result.passed = false;
-        result.message = fmt::format("input {}, element {}: analytic {:.10g}, numeric {:.10g}", i, j, derivatives[j],
-                                     numeric);
+        result.message =
+            fmt::format("input {}, element {}: analytic {:.10g}, numeric {:.10g}", i, j, derivatives[j], numeric);
       }
     }
   }

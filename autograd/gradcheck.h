@@ -11,13 +11,13 @@ struct GradcheckOptions {
   double eps = 1e-6;   ///< half the width of the central difference
   double atol = 1e-5;  ///< |analytic - numeric| <= atol + rtol |numeric|
   double rtol = 1e-3;
-  uint64_t seed = 0;   ///< of the random cotangent
+  uint64_t seed = 0;  ///< of the random cotangent
 };
 
 struct GradcheckResult {
   bool passed = true;
-  double worst = 0;        ///< largest |analytic - numeric|
-  std::string message;     ///< the first disagreement: input, element, both derivatives
+  double worst = 0;     ///< largest |analytic - numeric|
+  std::string message;  ///< the first disagreement: input, element, both derivatives
 
   explicit operator bool() const { return passed; }
 };

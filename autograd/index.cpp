@@ -12,6 +12,11 @@ Variable take_rows(const Variable& table, const Tensor& index) {
                 });
 }
 
+Variable scatter_rows(const Variable& source, const Tensor& index, int64_t rows) {
+  return record(Op::scatter_rows, scatter_rows(source.value(), index, rows), {source},
+                [index = Saved(index)](const Tensor& dy) { return Gradients{take_rows(dy, index.get())}; });
+}
+
 Variable gather(const Variable& x, int64_t axis, const Tensor& index) {
   return record(Op::gather, gather(x.value(), axis, index), {x},
                 [shape = x.shape(), axis, index = Saved(index)](const Tensor& dy) {

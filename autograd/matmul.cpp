@@ -8,14 +8,14 @@
 namespace carousel {
 
 Variable matmul(const Variable& a, const Variable& b) {
-  return record(Op::matmul, matmul(a.value(), b.value()), {a, b},
-                [a = Saved(a.value()), b = Saved(b.value()), da = a.requires_grad(),
-                 db = b.requires_grad()](const Tensor& dy) {
-                  const Tensor& A = a.get();
-                  const Tensor& B = b.get();
-                  return Gradients{da ? sum_to(matmul(dy, B.transpose(-1, -2)), A.shape()) : Tensor(),  // dY B^T
-                                   db ? sum_to(matmul(A.transpose(-1, -2), dy), B.shape()) : Tensor()};  // A^T dY
-                });
+  return record(
+      Op::matmul, matmul(a.value(), b.value()), {a, b},
+      [a = Saved(a.value()), b = Saved(b.value()), da = a.requires_grad(), db = b.requires_grad()](const Tensor& dy) {
+        const Tensor& A = a.get();
+        const Tensor& B = b.get();
+        return Gradients{da ? sum_to(matmul(dy, B.transpose(-1, -2)), A.shape()) : Tensor(),   // dY B^T
+                         db ? sum_to(matmul(A.transpose(-1, -2), dy), B.shape()) : Tensor()};  // A^T dY
+      });
 }
 
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias) {
@@ -29,14 +29,13 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias)
   const Tensor rows = order.rows(x.value());
   Tensor y = matmul(rows, weight.value().transpose(0, 1));
   if (bias.defined()) add_(y, bias.value());
-  const bool dx = x.requires_grad();
   return record(Op::linear, order.restore(y), {x, weight, bias},
-                [rows = Saved(rows), weight = Saved(weight.value()), order, dx,
-                 with_bias = bias.defined()](const Tensor& dy) {
+                [rows = Saved(rows), weight = Saved(weight.value()), order, dx = x.requires_grad(),
+                 dweight = weight.requires_grad(), dbias = bias.requires_grad()](const Tensor& dy) {
                   const Tensor dy_rows = order.rows(dy);
                   return Gradients{dx ? order.restore(matmul(dy_rows, weight.get())) : Tensor(),
-                                   matmul(dy_rows.transpose(0, 1), rows.get()),
-                                   with_bias ? sum(dy_rows, {0}) : Tensor()};
+                                   dweight ? matmul(dy_rows.transpose(0, 1), rows.get()) : Tensor(),
+                                   dbias ? sum(dy_rows, {0}) : Tensor()};
                 });
 }
 

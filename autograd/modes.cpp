@@ -16,11 +16,10 @@ bool grad_enabled() { return recording; }
 
 AnomalyMode::AnomalyMode() : before_(anomaly) { anomaly = true; }
 AnomalyMode::~AnomalyMode() { anomaly = before_; }
-bool anomaly_enabled() { return anomaly; }
 
-void check_anomaly(Op op, std::string_view what, const Tensor& value) {
+void check_anomaly(std::string_view what, Op op, const Tensor& value) {
   if (!anomaly || !value.defined() || all_finite(value)) return;
-  throw ValueError(fmt::format("[anomaly] {} of {} holds {}: shape {}", what, to_string(op),
+  throw ValueError(fmt::format("[anomaly] {} {} holds {}: shape {}", what, to_string(op),
                                any(isnan(value)) ? "a NaN" : "an infinity", to_string(value.shape())));
 }
 

@@ -57,8 +57,7 @@ class Node {
 /// The operation whose backward is running in this thread; Op::count when none. For error texts.
 Op running_backward();
 
-/// Throws ValueError `[anomaly] ...` when the mode is on and `value` holds a NaN or an infinity.
-void check_anomaly(Op op, std::string_view what, const Tensor& value);
-bool anomaly_enabled();
+/// Throws ValueError `[anomaly] WHAT OP holds a NaN` when the mode is on and `value` holds a NaN or an infinity.
+void check_anomaly(std::string_view what, Op op, const Tensor& value);
 
 }  // namespace carousel

@@ -14,6 +14,12 @@ std::vector<Edge> edges_to(std::span<const Variable> inputs) {
   return edges;
 }
 
+// An operation is to blame for a bad result only when its inputs were good.
+void check_anomaly(Op op, std::span<const Tensor> results, std::span<const Variable> inputs) {
+  for (const Variable& input : inputs) check_anomaly("an input of", op, input.value());
+  for (const Tensor& result : results) check_anomaly("the result of", op, result);
+}
+
 }  // namespace
 
 const Tensor& Saved::get() const {
@@ -24,13 +30,14 @@ const Tensor& Saved::get() const {
 }
 
 bool needs_grad(std::span<const Variable> inputs) {
-  return grad_enabled() && std::any_of(inputs.begin(), inputs.end(), [](const Variable& v) { return v.requires_grad(); });
+  return grad_enabled() &&
+         std::any_of(inputs.begin(), inputs.end(), [](const Variable& v) { return v.requires_grad(); });
 }
 
 bool needs_grad(std::initializer_list<Variable> inputs) { return needs_grad(std::span(inputs.begin(), inputs.size())); }
 
 Variables record(Op op, std::vector<Tensor> values, std::span<const Variable> inputs, BackwardMany backward) {
-  for (const Tensor& value : values) check_anomaly(op, "the result", value);
+  check_anomaly(op, values, inputs);
   Variables results;
   results.reserve(values.size());
   if (!needs_grad(inputs)) {
@@ -44,7 +51,7 @@ Variables record(Op op, std::vector<Tensor> values, std::span<const Variable> in
 }
 
 Variable record(Op op, Tensor value, std::span<const Variable> inputs, Backward backward) {
-  check_anomaly(op, "the result", value);
+  check_anomaly(op, std::span(&value, 1), inputs);
   if (!needs_grad(inputs)) return Variable(std::move(value));
   auto node = std::make_shared<Node>(
       op, edges_to(inputs),

@@ -1,5 +1,6 @@
 #include <carousel/autograd/record.h>
 #include <carousel/autograd/reduce.h>
+#include <carousel/autograd/shape.h>
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
@@ -16,7 +17,8 @@ Dims all_axes(const Shape& shape) {
   return axes;
 }
 
-// Puts back, with size 1, the axes that a reduction of `shape` removed, so that its result broadcasts against the input.
+// Puts back, with size 1, the axes that a reduction of `shape` removed, so that its result broadcasts against the
+// input.
 Tensor restore_axes(const Tensor& reduced, const Shape& shape, const Dims& axes) {
   Shape kept = shape;
   for (int64_t axis : axes) kept[normalize_axis("reduce", axis, shape.rank())] = 1;
@@ -59,6 +61,9 @@ Variable min(const Variable& x, int64_t axis, KeepAxes keep) {
   return record(Op::min, min(x.value(), axis, keep), {x},
                 to_position(x.shape(), axis, argmin(x.value(), axis, keep_axes)));
 }
+
+Variable max(const Variable& x) { return max(reshape(x, {x.value().numel()}), 0); }
+Variable min(const Variable& x) { return min(reshape(x, {x.value().numel()}), 0); }
 
 Variable logsumexp(const Variable& x, int64_t axis, KeepAxes keep) {
   return record(Op::logsumexp, logsumexp(x.value(), axis, keep), {x}, [x = Saved(x.value()), axis](const Tensor& dy) {

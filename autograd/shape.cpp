@@ -83,6 +83,13 @@ Variable reshape(const Variable& x, const Shape& shape) {
                 [shape = x.shape()](const Tensor& dy) { return Gradients{dy.reshape(shape)}; });
 }
 
+Variable to(const Variable& x, DType dtype) {
+  check<ValueError>(is_floating(dtype), "to", "a differentiable conversion is to float32 or float64: got {}",
+                    to_string(dtype));
+  return record(Op::to, x.value().to(dtype), {x},
+                [dtype = x.dtype()](const Tensor& dy) { return Gradients{dy.to(dtype)}; });
+}
+
 Variable concatenate(std::span<const Variable> parts, int64_t axis) {
   std::vector<int64_t> sizes;
   Tensor y = concatenate(values_of(parts), axis);

@@ -29,11 +29,14 @@ Tensor Variable::grad() const {
 }
 
 void Variable::set_grad(Tensor gradient) {
-  check<ValueError>(requires_grad(), "set_grad", "the variable must require a gradient");
-  check<ShapeError>(gradient.shape() == shape(), "set_grad", "the gradient must have the variable's shape: got {} and {}",
-                    to_string(gradient.shape()), to_string(shape()));
-  check<ValueError>(gradient.dtype() == dtype(), "set_grad", "the gradient must have the variable's dtype: got {} and {}",
-                    to_string(gradient.dtype()), to_string(dtype()));
+  check<ValueError>(requires_grad() && gradient.defined(), "set_grad",
+                    "the variable must require a gradient, and the gradient be defined");
+  check<ShapeError>(gradient.shape() == shape(), "set_grad",
+                    "the gradient must have the variable's shape: got {} and {}", to_string(gradient.shape()),
+                    to_string(shape()));
+  check<ValueError>(gradient.dtype() == dtype(), "set_grad",
+                    "the gradient must have the variable's dtype: got {} and {}", to_string(gradient.dtype()),
+                    to_string(dtype()));
   node_->watch(output_).grad = std::move(gradient);
 }
 

@@ -13,7 +13,7 @@ namespace carousel {
 class Node;
 
 /// Called with a variable's finished gradient during backward. What it returns replaces that gradient; an undefined
-/// Tensor leaves it.
+/// Tensor leaves it. The gradient shown may be shared with other variables: changing it in place is a ValueError.
 using GradientHook = std::function<Tensor(const Tensor& gradient)>;
 
 struct BackwardOptions {
@@ -26,7 +26,7 @@ struct BackwardOptions {
 class Variable {
  public:
   Variable() = default;
-  Variable(Tensor value);  // NOLINT: a Tensor is a Variable without history
+  Variable(Tensor value);                   // NOLINT: a Tensor is a Variable without history
   static Variable parameter(Tensor value);  ///< a leaf that requires a gradient; throws ValueError unless floating
 
   bool defined() const { return value_.defined(); }
@@ -42,7 +42,7 @@ class Variable {
   /// The gradient that backward left here: undefined before the first one. On leaves, and on intermediates after
   /// retain_grad(). Gradients of several backward calls add up until zero_grad().
   Tensor grad() const;
-  void set_grad(Tensor gradient);  ///< throws ShapeError, ValueError when shape or dtype differ
+  void set_grad(Tensor gradient);  ///< throws ShapeError, ValueError unless shape and dtype are the variable's
   void zero_grad();                ///< makes the gradient undefined again
   void retain_grad();              ///< keep the gradient of an intermediate; throws ValueError without history
   void add_hook(GradientHook hook);
@@ -52,7 +52,8 @@ class Variable {
 
   /// Adds d this / d leaf to every leaf's gradient. Without `cotangent` the variable must be a scalar (one element).
   /// Throws ValueError when the variable has no history, when the graph behind it was freed by an earlier backward,
-  /// or when a saved value was changed in place since.
+  /// or when a saved value was changed in place since; then no gradient has changed. Graphs that share leaves may run
+  /// backward in several threads; one graph, in one thread at a time.
   void backward(BackwardOptions options = {}) const;
   void backward(const Tensor& cotangent, BackwardOptions options = {}) const;
 

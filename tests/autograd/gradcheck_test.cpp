@@ -15,13 +15,14 @@ namespace {
 GradcheckFunction crooked_square(double error) {
   return [error](std::span<const Variable> in) {
     const Tensor x = in[0].value();
-    return record(Op::square, square(x), {in[0]}, [x, error](const Tensor& dy) {
-      return Gradients{dy * x * (2 * error)};
-    });
+    return record(Op::square, square(x), {in[0]},
+                  [x, error](const Tensor& dy) { return Gradients{dy * x * (2 * error)}; });
   };
 }
 
-TEST(Gradcheck, PassesARightBackward) { EXPECT_TRUE(gradcheck(crooked_square(1), {linspace(1, 2, 5, DType::float64)})); }
+TEST(Gradcheck, PassesARightBackward) {
+  EXPECT_TRUE(gradcheck(crooked_square(1), {linspace(1, 2, 5, DType::float64)}));
+}
 
 TEST(Gradcheck, FailsAnErrorOfOneInAHundred) {
   const GradcheckResult result = gradcheck(crooked_square(1.01), {linspace(1, 2, 5, DType::float64)});

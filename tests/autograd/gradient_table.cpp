@@ -16,7 +16,9 @@ using Unary = Variable (*)(const Variable&);
 using Binary = Variable (*)(const Variable&, const Variable&);
 
 Row unary(Op op, Unary f, double low, double high, const std::string& suffix = "") {
-  return {op, std::string(to_string(op)) + suffix, [f](std::span<const Variable> in) { return f(in[0]); },
+  return {op,
+          std::string(to_string(op)) + suffix,
+          [f](std::span<const Variable> in) { return f(in[0]); },
           {random({3, 4}, low, high)}};
 }
 
@@ -84,16 +86,20 @@ std::vector<Row> elementwise_rows() {
   rows.push_back(unary(Op::silu, silu, -3, 3));
   rows.push_back(unary(Op::gelu, gelu, -3, 3));
   rows.push_back(unary(Op::gelu, gelu, -60, -20, "_far_left"));
+  rows.push_back(unary(Op::gelu, gelu, 20, 60, "_far_right"));
   rows.push_back(unary(Op::erf, erf, -2, 2));
 
-  rows.push_back({Op::clamp, "clamp_inside_and_out",
+  rows.push_back({Op::clamp,
+                  "clamp_inside_and_out",
                   [](std::span<const Variable> in) { return clamp(in[0], -1, 1); },
                   {Tensor::from({-3, -0.5, 0.2, 0.9, 1.5, 7}, {2, 3}, DType::float64)}});
   const Tensor condition = greater(random({2, 3}, -1, 1), 0);
-  rows.push_back({Op::where, "where",
+  rows.push_back({Op::where,
+                  "where",
                   [condition](std::span<const Variable> in) { return where(condition, in[0], in[1]); },
                   {random({2, 3}), random({2, 3})}});
-  rows.push_back({Op::where, "where_broadcast",
+  rows.push_back({Op::where,
+                  "where_broadcast",
                   [condition](std::span<const Variable> in) { return where(condition, in[0], in[1]); },
                   {random({3}), random({2, 1})}});
   return rows;

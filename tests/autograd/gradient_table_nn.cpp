@@ -13,13 +13,16 @@ using Inputs = std::span<const Variable>;
 void add_losses(std::vector<Row>& rows) {
   const Tensor targets = Tensor::from(std::vector<int64_t>{4, 0, 2, 1, -1, 3}, {2, 3});
   const CrossEntropyOptions ignoring{.ignore_index = -1};
-  rows.push_back({Op::cross_entropy, "cross_entropy_mean",
+  rows.push_back({Op::cross_entropy,
+                  "cross_entropy_mean",
                   [targets, ignoring](Inputs in) { return cross_entropy(in[0], targets, ignoring); },
                   {random({2, 3, 5})}});
-  rows.push_back({Op::cross_entropy, "cross_entropy_per_position",
+  rows.push_back({Op::cross_entropy,
+                  "cross_entropy_per_position",
                   [targets, ignoring](Inputs in) { return cross_entropy_per_position(in[0], targets, ignoring); },
                   {random({2, 3, 5})}});
-  rows.push_back({Op::cross_entropy, "cross_entropy_offset",
+  rows.push_back({Op::cross_entropy,
+                  "cross_entropy_offset",
                   [targets, ignoring](Inputs in) { return cross_entropy(in[0], targets, ignoring); },
                   {random({2, 3, 5}, 1e4, 1e4 + 3)}});
 }
@@ -28,7 +31,8 @@ void add_elman(std::vector<Row>& rows) {
   // The layer's own parameters are checked by the sequence suite; here its input and its initial state, both results.
   Rng rng(3);
   const auto layer = std::make_shared<Rnn>(3, 4, RnnConfig{}, rng, DType::float64);
-  rows.push_back({Op::rnn, "rnn_input_and_state",
+  rows.push_back({Op::rnn,
+                  "rnn_input_and_state",
                   [layer](Inputs in) {
                     const SequenceResult result = layer->forward(in[0], State{{"h", in[1]}});
                     return sum(square(result.output)) + sum(result.state["h"]);
@@ -40,11 +44,16 @@ void add_elman(std::vector<Row>& rows) {
 
 std::vector<Row> nn_rows() {
   std::vector<Row> rows;
-  rows.push_back({Op::dropout, "sequence_dropout", [](Inputs in) { return sequence_dropout(in[0], 0.4, 17); },
+  rows.push_back({Op::dropout,
+                  "sequence_dropout",
+                  [](Inputs in) { return sequence_dropout(in[0], 0.4, 17); },
                   {random({2, 3, 4})}});
-  rows.push_back({Op::layer_norm, "layer_norm", [](Inputs in) { return layer_norm(in[0], in[1], in[2]); },
+  rows.push_back({Op::layer_norm,
+                  "layer_norm",
+                  [](Inputs in) { return layer_norm(in[0], in[1], in[2]); },
                   {random({2, 3, 4}), random({4}), random({4})}});
-  rows.push_back({Op::layer_norm, "layer_norm_far_from_zero",
+  rows.push_back({Op::layer_norm,
+                  "layer_norm_far_from_zero",
                   [](Inputs in) { return layer_norm(in[0], in[1], in[2]); },
                   {random({3, 8}, 999, 1001), random({8}), random({8})}});
   add_losses(rows);

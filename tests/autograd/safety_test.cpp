@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace carousel {
 namespace {
 
@@ -102,6 +104,28 @@ TEST(Safety, AnOperationWithAWrongBackwardIsCaught) {
             "[exp] backward must give one gradient per input: got 0 for 1");
 }
 
+TEST(Safety, AHookMayNotWriteToItsGradient) {
+  const Variable a = parameter(), b = parameter();
+  Variable y = exp(a);
+  y.add_hook([](const Tensor& gradient) {
+    Tensor shared = gradient;
+    return mul_(shared, 2);
+  });
+  EXPECT_THAT(error_of<ValueError>([&] { (y + b).backward(ones({3})); }), HasSubstr("must not change its gradient"));
+  EXPECT_FALSE(b.grad().defined());
+}
+
+TEST(Safety, AHookMayAddAHook) {
+  Variable x = parameter();
+  int calls = 0;
+  x.add_hook([&calls, &x](const Tensor&) {
+    for (int i = 0; i < 100; ++i) x.add_hook([&calls](const Tensor&) { return ++calls, Tensor(); });
+    return Tensor();
+  });
+  sum(x * 1.0).backward();
+  EXPECT_EQ(calls, 100);
+}
+
 TEST(Safety, AHookMayNotChangeTheShape) {
   const Variable x = parameter();
   Variable y = exp(x);
@@ -113,10 +137,20 @@ TEST(Safety, AHookMayNotChangeTheShape) {
 TEST(Safety, AnomalyModeNamesTheOperationThatMadeANan) {
   const AnomalyMode scope;
   const Variable x = Variable::parameter(Tensor::from({1, -1}, {2}));
-  EXPECT_EQ(error_of<ValueError>([&] { exp(sqrt(x) + 1.0); }),
-            "[anomaly] the result of sqrt holds a NaN: shape [2]");
-  EXPECT_EQ(error_of<ValueError>([&] { log(x * 0.0); }),
-            "[anomaly] the result of log holds an infinity: shape [2]");
+  EXPECT_EQ(error_of<ValueError>([&] { exp(sqrt(x) + 1.0); }), "[anomaly] the result of sqrt holds a NaN: shape [2]");
+  EXPECT_EQ(error_of<ValueError>([&] { log(x * 0.0); }), "[anomaly] the result of log holds an infinity: shape [2]");
+}
+
+TEST(Safety, AnomalyModeDoesNotBlameAnOperationForWhatItWasGiven) {
+  const AnomalyMode scope;
+  const Variable bad = Variable::parameter(Tensor::from({1, NAN}, {2})), x = parameter();
+  EXPECT_EQ(error_of<ValueError>([&] { bad + 1.0; }), "[anomaly] an input of add holds a NaN: shape [2]");
+  EXPECT_EQ(error_of<ValueError>([&] { (x + 1.0).backward(full({3}, NAN)); }),
+            "[anomaly] the cotangent given to add holds a NaN: shape [3]");
+  Variable y = x + 1.0;
+  y.add_hook([](const Tensor& gradient) { return gradient / 0.0; });
+  EXPECT_EQ(error_of<ValueError>([&] { sum(y).backward(); }),
+            "[anomaly] a hook's gradient of add holds an infinity: shape [3]");
 }
 
 TEST(Safety, AnomalyModeNamesTheBackwardThatMadeAnInfinity) {

@@ -8,6 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <thread>
+
 namespace carousel {
 namespace {
 
@@ -85,9 +88,7 @@ TEST(Variable, NoGradRecordsNothing) {
   const Variable x = parameter({3}, {1});
   {
     const NoGrad outer;
-    {
-      const NoGrad inner;
-    }
+    { const NoGrad inner; }
     EXPECT_FALSE(grad_enabled());
     EXPECT_FALSE((x * x).requires_grad());
   }
@@ -139,6 +140,51 @@ TEST(Variable, GradReturnsWithoutAccumulating) {
   EXPECT_EQ(gradients[1].item(), 2);
   EXPECT_FALSE(gradients[2].defined());
   EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(Variable, GradientsThatGradReturnsAreTheCallersOwn) {
+  const Variable a = parameter({1, 2}, {2}), b = parameter({3, 4}, {2});
+  const Variables inputs{a, b};
+  std::vector<Tensor> gradients = grad(sum(a + b), inputs);
+  mul_(gradients[0], 10);
+  EXPECT_EQ(gradients[0].to_vector<double>(), (std::vector<double>{10, 10}));
+  EXPECT_EQ(gradients[1].to_vector<double>(), (std::vector<double>{1, 1}));
+}
+
+TEST(Variable, AConversionGivesTheGradientBackInItsOwnType) {
+  const Variable x = Variable::parameter(Tensor::from({1, 2}, {2}));
+  sum(to(x, DType::float64) * 2.0).backward();
+  EXPECT_EQ(x.grad().dtype(), DType::float32);
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{2, 2}));
+}
+
+TEST(Variable, AnInfiniteGradientStopsWhereNothingPassed) {
+  const Tensor infinite = full({2}, INFINITY, DType::float64);
+  const Variable x = parameter({-1, 2}, {2}), y = parameter({0, 3}, {2});
+  relu(x).backward(infinite);
+  EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{0, INFINITY}));
+  const Variables inputs{x, y};
+  const std::vector<Tensor> gradients = grad(maximum(x, y), inputs, infinite);
+  EXPECT_EQ(gradients[0].to_vector<double>(), (std::vector<double>{0, 0}));
+  EXPECT_EQ(gradients[1].to_vector<double>(), (std::vector<double>{INFINITY, INFINITY}));
+}
+
+TEST(Variable, GeluIsFlatOrStraightFarOut) {
+  const Variable x = Variable::parameter(Tensor::from({-1e20, 1e20}, {2}));
+  sum(gelu(x)).backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{0, 1}));
+}
+
+TEST(Variable, ThreadsThatShareALeafLoseNoGradient) {
+  const Variable x = parameter({1}, {1});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([x] {
+      for (int k = 0; k < 20'000; ++k) (x * 1.0).backward();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(x.grad().item(), 80'000);
 }
 
 TEST(Variable, EmptyTensorsHaveEmptyGradients) {

@@ -11,10 +11,10 @@
 #include <carousel/tensor/runtime.h>
 #include <carousel/tensor/version.h>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 #include <sys/resource.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -36,7 +36,8 @@ const std::vector<Workload> workloads = {
 };
 
 const Workload& find_workload(const std::string& name) {
-  const auto found = std::find_if(workloads.begin(), workloads.end(), [&](const Workload& w) { return w.name == name; });
+  const auto found =
+      std::find_if(workloads.begin(), workloads.end(), [&](const Workload& w) { return w.name == name; });
   check<ValueError>(found != workloads.end(), "train_bench", "no such workload: got '{}' (see --list)", name);
   return *found;
 }

@@ -30,8 +30,8 @@ class Loop {
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
       const Tensor tokens = rng_.integers({4, 9}, 0, 20);
-      const LossResult result = model_.loss(tokens.slice(1, {0, -1}), tokens.slice(1, {1}), state_,
-                                            {.dropout_key = rng_.next_u64()});
+      const LossResult result =
+          model_.loss(tokens.slice(1, {0, -1}), tokens.slice(1, {1}), state_, {.dropout_key = rng_.next_u64()});
       optimizer_.zero_grad();
       result.loss.backward();
       clip_grad_norm(model_.parameters(), 1.0);
