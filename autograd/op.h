@@ -6,16 +6,17 @@
 namespace carousel {
 
 /// The one list of differentiable operations. A name here without a row in the gradient table fails the tests.
-// clang-format off: a family a line
-#define CAROUSEL_OPS(X)                                                                                              \
-  X(leaf)                                                                                                            \
-  X(add)                                                                                                             \
-  X(sub) X(mul) X(div) X(pow) X(maximum) X(minimum) X(clamp) X(where) X(neg) X(abs) X(square) X(reciprocal) X(exp)   \
-      X(expm1) X(log) X(log1p) X(sqrt) X(rsqrt) X(sin) X(cos) X(tanh) X(sigmoid) X(softplus) X(relu) X(silu) X(gelu) \
-          X(erf) X(sum) X(mean) X(max) X(min) X(logsumexp) X(softmax) X(log_softmax) X(matmul) X(linear) X(slice)    \
-              X(select) X(transpose) X(permute) X(unsqueeze) X(squeeze) X(expand) X(reshape) X(to) X(concatenate)    \
-                  X(stack) X(split) X(unbind) X(gather) X(scatter_add) X(take_rows) X(scatter_rows) X(dropout)       \
-                      X(layer_norm) X(cross_entropy) X(rnn)
+// clang-format off
+#define CAROUSEL_OPS(X) /* a family a line */ \
+  X(leaf) \
+  X(add) X(sub) X(mul) X(div) X(pow) X(maximum) X(minimum) X(clamp) X(where) \
+  X(neg) X(abs) X(square) X(reciprocal) X(exp) X(expm1) X(log) X(log1p) X(sqrt) X(rsqrt) X(sin) X(cos) \
+  X(tanh) X(sigmoid) X(softplus) X(relu) X(silu) X(gelu) X(erf) \
+  X(sum) X(mean) X(max) X(min) X(logsumexp) X(softmax) X(log_softmax) \
+  X(matmul) X(linear) \
+  X(slice) X(select) X(transpose) X(permute) X(unsqueeze) X(squeeze) X(expand) X(reshape) X(to) \
+  X(concatenate) X(stack) X(split) X(unbind) X(gather) X(scatter_add) X(take_rows) X(scatter_rows) \
+  X(dropout) X(layer_norm) X(cross_entropy) X(rnn)
 // clang-format on
 
 enum class Op : uint8_t {
