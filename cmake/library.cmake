@@ -17,7 +17,8 @@ set_target_properties(carousel_blas PROPERTIES EXPORT_NAME blas)
 install(TARGETS carousel carousel_blas EXPORT carousel-targets)
 install(EXPORT carousel-targets NAMESPACE carousel:: DESTINATION ${config_folder})
 install(DIRECTORY tensor autograd nn optim DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/carousel
-  FILES_MATCHING PATTERN "*.h" PATTERN kernels EXCLUDE PATTERN operands.h EXCLUDE)
+  FILES_MATCHING PATTERN "*.h" PATTERN kernels EXCLUDE PATTERN operands.h EXCLUDE
+  PATTERN dispatch.h EXCLUDE PATTERN scalar.h EXCLUDE)
 configure_package_config_file(cmake/carousel-config.cmake.in carousel-config.cmake
   INSTALL_DESTINATION ${config_folder} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(carousel-config-version.cmake COMPATIBILITY SameMinorVersion)

@@ -1,6 +1,7 @@
 #include <carousel/tensor/dispatch.h>
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/kernels/map.h>
+#include <carousel/tensor/kernels/vector_math.h>
 #include <carousel/tensor/operands.h>
 
 #include <cmath>
@@ -23,7 +24,17 @@ Tensor floating(std::string_view operation, const Tensor& x, F) {
                }));
 }
 
-/// The same, also for int64.
+/// The same for an `f(n, x, y)` of whole arrays. What the fused kernels compute too is made by their functions here, so
+/// that both round alike.
+template <class F>
+Tensor floating_arrays(std::string_view operation, const Tensor& x, F) {
+  check_defined(operation, x);
+  return unary(x, dispatch_floating(operation, x.dtype(), [](auto type) -> kernels::RunBody<2> {
+                 return kernels::map_arrays<decltype(type), F>;
+               }));
+}
+
+/// f(x), also for int64.
 template <class F>
 Tensor numeric(std::string_view operation, const Tensor& x, F) {
   check_defined(operation, x);
@@ -52,15 +63,17 @@ T squared(T v) {
 }
 
 template <class T>
-T sigmoid_of(T v) {
-  const T e = std::exp(-std::abs(v));  // never overflows
-  return (v >= 0 ? T{1} : e) / (1 + e);
+void silu_of(int64_t n, const T* x, T* y) {
+  kernels::sigmoid(n, x, y);
+  for (int64_t i = 0; i < n; ++i) y[i] *= x[i];
 }
 
 template <class T>
-T gelu_of(T v) {
+void gelu_of(int64_t n, const T* x, T* y) {
   constexpr T scale = T(0.79788456080286535588);  // sqrt(2 / pi)
-  return v / 2 * (1 + std::tanh(scale * (v + T(0.044715) * v * v * v)));
+  for (int64_t i = 0; i < n; ++i) y[i] = scale * (x[i] + T(0.044715) * x[i] * x[i] * x[i]);
+  kernels::tanh(n, y, y);
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] / 2 * (1 + y[i]);
 }
 
 }  // namespace
@@ -86,7 +99,7 @@ Tensor reciprocal(const Tensor& x) {
   return floating("reciprocal", x, [](auto v) { return 1 / v; });
 }
 Tensor exp(const Tensor& x) {
-  return floating("exp", x, [](auto v) { return std::exp(v); });
+  return floating_arrays("exp", x, [](auto n, auto* from, auto* to) { kernels::exp(n, from, to); });
 }
 Tensor expm1(const Tensor& x) {
   return floating("expm1", x, [](auto v) { return std::expm1(v); });
@@ -110,19 +123,19 @@ Tensor cos(const Tensor& x) {
   return floating("cos", x, [](auto v) { return std::cos(v); });
 }
 Tensor tanh(const Tensor& x) {
-  return floating("tanh", x, [](auto v) { return std::tanh(v); });
+  return floating_arrays("tanh", x, [](auto n, auto* from, auto* to) { kernels::tanh(n, from, to); });
 }
 Tensor sigmoid(const Tensor& x) {
-  return floating("sigmoid", x, [](auto v) { return sigmoid_of(v); });
+  return floating_arrays("sigmoid", x, [](auto n, auto* from, auto* to) { kernels::sigmoid(n, from, to); });
 }
 Tensor softplus(const Tensor& x) {
   return floating("softplus", x, [](auto v) { return (v > 0 ? v : 0) + std::log1p(std::exp(-std::abs(v))); });
 }
 Tensor silu(const Tensor& x) {
-  return floating("silu", x, [](auto v) { return v * sigmoid_of(v); });
+  return floating_arrays("silu", x, [](auto n, auto* from, auto* to) { silu_of(n, from, to); });
 }
 Tensor gelu(const Tensor& x) {
-  return floating("gelu", x, [](auto v) { return gelu_of(v); });
+  return floating_arrays("gelu", x, [](auto n, auto* from, auto* to) { gelu_of(n, from, to); });
 }
 Tensor erf(const Tensor& x) {
   return floating("erf", x, [](auto v) { return std::erf(v); });

@@ -73,8 +73,9 @@ class Printer {
 
   std::string write(const Tensor& x, int depth) const {
     if (x.rank() == 0) return pad(write_element(x, format_), format_);
-    // Vectors stand side by side; what has r axes, one below the other with r - 1 line ends between.
-    const std::string separator = x.rank() == 1 ? " " : std::string(x.rank() - 1, '\n') + std::string(depth + 1, ' ');
+    if (x.rank() == 1) return write_row(x, depth);
+    // What has r axes stands one below the other with r - 1 line ends between.
+    const std::string separator = std::string(x.rank() - 1, '\n') + std::string(depth + 1, ' ');
     std::string text = "[";
     for (int64_t i : shown_positions(x.size(0), options_, summarise_)) {
       if (text.size() > 1) text += separator;
@@ -84,6 +85,24 @@ class Printer {
   }
 
  private:
+  /// Numbers side by side, as many as fit into a line with the brackets that may close behind them.
+  std::string write_row(const Tensor& x, int depth) const {
+    const size_t indent = static_cast<size_t>(depth) + 1;
+    std::string text = "[";
+    size_t column = indent;
+    for (int64_t i : shown_positions(x.size(0), options_, summarise_)) {
+      const std::string word = i < 0 ? "..." : write(x.select(0, i), depth + 1);
+      if (text.size() > 1) {
+        const bool fits = column + 1 + word.size() + indent <= static_cast<size_t>(options_.line_width);
+        text += fits ? " " : "\n" + std::string(indent, ' ');
+        column = fits ? column + 1 : indent;
+      }
+      text += word;
+      column += word.size();
+    }
+    return text + "]";
+  }
+
   template <class Visit>
   void for_each_shown(const Tensor& x, const Visit& visit) const {
     if (x.rank() == 0) {
@@ -130,19 +149,23 @@ std::string to_string(const Tensor& x, const PrintOptions& options) {
   check<ValueError>(options.precision >= 0 && options.precision <= 50 && options.edge_items >= 0, "to_string",
                     "precision must be in [0, 50] and edge_items not negative: got {} and {}", options.precision,
                     options.edge_items);
+  check<ValueError>(options.line_width > 0, "to_string", "line_width must be positive: got {}", options.line_width);
   if (x.numel() == 0) return "[]";
   return Printer(x, options).write(x, 0);
 }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& x) {
   if (!x.defined()) return out << "tensor(undefined)";
-  const std::string text = to_string(x);
+  const std::string prefix = "tensor(", indent(prefix.size(), ' ');  // further lines stand under the first bracket
+  PrintOptions options;
+  options.line_width -= static_cast<int64_t>(prefix.size());
+  const std::string text = to_string(x, options);
   std::string numbers;
   for (size_t i = 0; i < text.size(); ++i) {
     numbers += text[i];
-    if (text[i] == '\n' && text[i + 1] != '\n') numbers += "       ";  // under the bracket after "tensor("
+    if (text[i] == '\n' && text[i + 1] != '\n') numbers += indent;
   }
-  return out << fmt::format("tensor({}, shape={}, dtype={})", numbers, x.shape(), to_string(x.dtype()));
+  return out << prefix << fmt::format("{}, shape={}, dtype={})", numbers, x.shape(), to_string(x.dtype()));
 }
 
 }  // namespace carousel

@@ -16,15 +16,20 @@ class Rng {
   uint64_t seed() const { return seed_; }
   uint64_t counter() const { return counter_; }  ///< blocks of four 32-bit numbers used so far
 
-  uint64_t next_u64();                                    ///< uses one block
-  double next_uniform();                                  ///< in [0, 1), 53 bits; uses one block
-  int64_t next_integer(int64_t low, int64_t high);        ///< in [low, high), unbiased; throws ValueError when empty
+  uint64_t next_u64();                              ///< uses one block
+  double next_uniform();                            ///< in [0, 1), 53 bits; uses one block
+  int64_t next_integer(int64_t low, int64_t high);  ///< in [low, high), unbiased; throws ValueError when empty
 
+  // New tensors. Throw ShapeError for negative sizes, ValueError for parameters or a dtype that make no sense.
+  /// Floating, in [low, high), low <= high and finite.
   Tensor uniform(const Shape& shape, double low = 0, double high = 1, DType dtype = DType::float32);
+  /// Floating; a finite mean and deviation, which is not negative.
   Tensor normal(const Shape& shape, double mean = 0, double deviation = 1, DType dtype = DType::float32);
-  Tensor integers(const Shape& shape, int64_t low, int64_t high);  ///< int64 in [low, high)
-  Tensor permutation(int64_t count);                               ///< int64, each of 0 .. count - 1 once
-  /// One index per row of `weights` [.., V] (not negative, finite, a positive sum; ValueError otherwise): [..].
+  Tensor integers(const Shape& shape, int64_t low, int64_t high);  ///< int64 in [low, high), low < high
+  Tensor permutation(int64_t count);                               ///< int64 [count], each of 0 .. count - 1 once
+  /// One index per row of `weights` [.., V], floating (not negative, finite, a positive sum; ValueError otherwise):
+  /// int64
+  /// [..]. Throws ShapeError for rank 0.
   Tensor multinomial(const Tensor& weights);
 
   /// Block `counter` of stream `seed`: the pure function behind everything.

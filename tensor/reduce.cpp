@@ -1,4 +1,5 @@
 #include <carousel/tensor/dispatch.h>
+#include <carousel/tensor/kernels/norm.h>
 #include <carousel/tensor/kernels/reduce.h>
 #include <carousel/tensor/kernels/softmax.h>
 #include <carousel/tensor/operands.h>
@@ -158,6 +159,14 @@ Tensor along_axis(std::string_view operation, const Tensor& x, int64_t axis, Ker
   return out.transpose(at, -1).contiguous();
 }
 
+double squares_of(std::string_view operation, const Tensor& x) {
+  check_defined(operation, x);
+  return dispatch_floating(operation, x.dtype(), [&](auto zero) {
+    const Tensor input = x.contiguous();
+    return kernels::sum_of_squares(x.numel(), input.template data<decltype(zero)>());
+  });
+}
+
 }  // namespace
 
 Tensor sum(const Tensor& x) { return reduce("sum", x, AxisSet::all("sum", x), {}, sum_kernel); }
@@ -231,12 +240,8 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   return sum(x, axes).reshape(shape);
 }
 
-double norm(const Tensor& x) {
-  check_defined("norm", x);
-  return dispatch_floating("norm", x.dtype(), [&](auto zero) {
-    const Tensor input = x.contiguous();
-    return std::sqrt(kernels::sum_of_squares(x.numel(), input.template data<decltype(zero)>()));
-  });
-}
+double sum_of_squares(const Tensor& x) { return squares_of("sum_of_squares", x); }
+
+double norm(const Tensor& x) { return std::sqrt(squares_of("norm", x)); }
 
 }  // namespace carousel

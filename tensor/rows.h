@@ -4,9 +4,9 @@
 
 namespace carousel {
 
-/// The order in which the rows of a tensor [.., D] lie in memory. Whatever works row by row (a linear layer, a loss) can
-/// take the rows in that order, so that a time-major view [B, T, D] is neither copied nor turned around, and gives its
-/// result the same order.
+/// The order in which the rows of a tensor [.., D] lie in memory. Whatever works row by row (a linear layer, a loss)
+/// can take the rows in that order, so that a time-major view [B, T, D] is neither copied nor turned around, and gives
+/// its result the same order.
 class RowOrder {
  public:
   explicit RowOrder(const Tensor& x);  ///< of all axes but the last; throws ShapeError for rank 0

@@ -20,9 +20,9 @@ struct RuntimeInfo {
 RuntimeInfo runtime_info();
 std::string to_string(const RuntimeInfo& info);  ///< one line
 
-/// Compares a small BLAS product with the plain one, in float and double; throws ValueError naming the BLAS and its
-/// kernel when they differ (old OpenBLAS kernels are wrong on some new processors). The first matrix product of a
-/// process calls it; it takes microseconds.
+/// Checks small BLAS products and one of 128 x 128 matrices, in float and double; throws ValueError naming the BLAS and
+/// its kernel when one is wrong (old OpenBLAS kernels are, on some new processors). The first matrix product of a
+/// process calls it; it takes less than a millisecond.
 void check_blas();
 
 }  // namespace carousel

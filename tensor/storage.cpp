@@ -2,11 +2,11 @@
 #include <carousel/tensor/storage.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <mutex>
-#include <unordered_map>
-#include <vector>
+#include <new>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define CAROUSEL_ADDRESS_SANITIZER 1
@@ -34,19 +34,39 @@ size_t block_size(size_t bytes) {
   return std::max((bytes + granule - 1) / granule * granule, alignment);
 }
 
+/// The blocks of one size that wait in the cache. The list lives in the blocks themselves, so that giving one back
+/// allocates nothing and cannot fail.
+class FreeBlocks {
+ public:
+  bool empty() const { return top_ == nullptr; }
+  void push(void* block) { top_ = new (block) Link{top_}; }
+  void* pop() {  // last in, first out: its memory is still warm
+    Link* const block = top_;
+    top_ = block->next;
+    return block;
+  }
+
+  size_t size = 0;         // of each, in bytes
+  uint64_t last_used = 0;  // when a block of this size was last taken or given back
+
+ private:
+  struct Link {
+    Link* next;
+  };
+  Link* top_ = nullptr;
+};
+
 class StorageCache {
  public:
   void* take(size_t size) {
     {
       const std::lock_guard lock(mutex_);
       stats_.live_bytes += size;
-      std::vector<void*>& blocks = blocks_[size];
+      FreeBlocks& blocks = blocks_of(size);
       if (!blocks.empty()) {
-        void* block = blocks.back();
-        blocks.pop_back();
         stats_.cached_bytes -= size;
         ++stats_.reused;
-        return block;
+        return blocks.pop();
       }
       ++stats_.fresh;
     }
@@ -67,8 +87,9 @@ class StorageCache {
     {
       const std::lock_guard lock(mutex_);
       stats_.live_bytes -= size;
-      if (keeps_blocks && size <= cap_ && stats_.cached_bytes <= cap_ - size) {
-        blocks_[size].push_back(block);
+      FreeBlocks& blocks = blocks_of(size);
+      if (keeps_blocks && make_room(size, blocks)) {
+        blocks.push(block);
         stats_.cached_bytes += size;
         return;
       }
@@ -78,13 +99,13 @@ class StorageCache {
 
   void trim() {
     const std::lock_guard lock(mutex_);
-    release_all();
+    for (FreeBlocks& blocks : blocks_) release(blocks);
   }
 
   void set_cap(uint64_t bytes) {
     const std::lock_guard lock(mutex_);
     cap_ = bytes;
-    if (stats_.cached_bytes > cap_) release_all();
+    while (stats_.cached_bytes > cap_) release(*coldest(nullptr));
   }
 
   StorageStats stats() {
@@ -93,16 +114,48 @@ class StorageCache {
   }
 
  private:
-  void release_all() {
-    for (auto& [size, blocks] : blocks_) {
-      for (void* block : blocks) std::free(block);
-      blocks.clear();
+  /// The list for blocks of `size`, a size of block_size(); notes that it is in use.
+  FreeBlocks& blocks_of(size_t size) {
+    const auto exponent = static_cast<size_t>(std::bit_width(size)) - 1;
+    FreeBlocks& blocks = blocks_[4 * exponent + (size >> (exponent - 2)) % 4];
+    blocks.size = size;
+    blocks.last_used = ++uses_;
+    return blocks;
+  }
+
+  /// The list with blocks, other than `kept`, that has been out of use for longest; null when there is none.
+  FreeBlocks* coldest(const FreeBlocks* kept) {
+    FreeBlocks* found = nullptr;
+    for (FreeBlocks& blocks : blocks_) {
+      if (blocks.empty() || &blocks == kept) continue;
+      if (found == nullptr || blocks.last_used < found->last_used) found = &blocks;
     }
-    stats_.cached_bytes = 0;
+    return found;
+  }
+
+  /// Whether `size` more bytes fit under the cap, after sizes that are no longer in use have gone where necessary.
+  bool make_room(size_t size, const FreeBlocks& kept) {
+    if (size > cap_) return false;
+    while (stats_.cached_bytes > cap_ - size) {
+      FreeBlocks* const victims = coldest(&kept);
+      if (victims == nullptr) return false;
+      release_one(*victims);
+    }
+    return true;
+  }
+
+  void release_one(FreeBlocks& blocks) {
+    std::free(blocks.pop());
+    stats_.cached_bytes -= blocks.size;
+  }
+
+  void release(FreeBlocks& blocks) {
+    while (!blocks.empty()) release_one(blocks);
   }
 
   std::mutex mutex_;
-  std::unordered_map<size_t, std::vector<void*>> blocks_;  // by size, last in first out: its memory is still warm
+  std::array<FreeBlocks, 4 * 41> blocks_;  // four sizes between powers of two, up to max_bytes
+  uint64_t uses_ = 0;
   StorageStats stats_;
   uint64_t cap_ = uint64_t{1} << 30;
 };

@@ -41,8 +41,8 @@ StorageStats storage_stats();
 /// Returns the cached blocks to the operating system.
 void trim_storage_cache();
 
-/// Blocks beyond this many bytes are not kept (default 1 GiB). Under AddressSanitizer the cache keeps nothing, so that
-/// a use after free is seen.
+/// At most this many bytes are kept (default 1 GiB); blocks of the sizes that have been out of use for longest make
+/// room for others. Under AddressSanitizer the cache keeps nothing, so that a use after free is seen.
 void set_storage_cache_cap(uint64_t bytes);
 
 }  // namespace carousel

@@ -38,6 +38,7 @@ class Tensor {
   static Tensor from(std::span<const T> values, Shape shape);  ///< copies; throws ShapeError when counts differ
   template <class T>
   static Tensor from(const std::vector<T>& values, Shape shape);  ///< the same; also for std::vector<bool>
+  /// The same from numbers; throws ValueError where the dtype cannot hold one.
   static Tensor from(std::initializer_list<double> values, Shape shape, DType dtype = DType::float32);
   static Tensor scalar(double value, DType dtype = DType::float32);  ///< shape []
 
@@ -65,27 +66,34 @@ class Tensor {
   template <class T>
   std::vector<T> to_vector() const;  ///< row-major copy; throws ValueError when T is not the element type
 
-  // Views: no numbers are copied.
-  Tensor slice(int64_t axis, Slice range) const;
-  Tensor select(int64_t axis, int64_t index) const;  ///< drops the axis; negative index from the end
-  Tensor transpose(int64_t axis1, int64_t axis2) const;
-  Tensor permute(const Dims& axes) const;
-  Tensor unsqueeze(int64_t axis) const;     ///< a new axis of size 1 before `axis`, in [-rank-1, rank]
-  Tensor squeeze(int64_t axis) const;       ///< throws ShapeError unless the axis has size 1
-  Tensor expand(const Shape& shape) const;  ///< broadcasts axes of size 1 (stride 0); -1 keeps a size
-  /// One size may be -1. A view where the strides allow, else a contiguous copy.
+  // Views, of any dtype: no numbers are copied. Axes count from the end when negative; throw IndexError for an axis
+  // that is not there.
+  Tensor slice(int64_t axis, Slice range) const;         ///< throws ValueError unless the step is positive
+  Tensor select(int64_t axis, int64_t index) const;      ///< drops the axis; negative index from the end; IndexError
+  Tensor transpose(int64_t axis1, int64_t axis2) const;  ///< the two axes swapped
+  Tensor permute(const Dims& axes) const;                ///< axis i of the result is axes[i]; throws ShapeError unless
+                                                         ///< each axis is named once
+  Tensor unsqueeze(int64_t axis) const;                  ///< a new axis of size 1 before `axis`, in [-rank-1, rank]
+  Tensor squeeze(int64_t axis) const;                    ///< throws ShapeError unless the axis has size 1
+  /// Broadcasts axes of size 1 (stride 0) and adds leading ones; -1 keeps a size. Throws ShapeError for other changes.
+  Tensor expand(const Shape& shape) const;
+  /// One size may be -1. A view where the strides allow, else a contiguous copy. Throws ShapeError unless the number of
+  /// elements stays.
   Tensor reshape(const Shape& shape) const;
   /// A view like reshape, or nullopt where the strides do not allow one.
   std::optional<Tensor> view(const Shape& shape) const;
 
-  Tensor contiguous() const;     ///< itself when it is row-major, else a copy
-  Tensor clone() const;          ///< a row-major copy
-  Tensor to(DType dtype) const;  ///< itself when nothing changes; to bool: x != 0
+  Tensor contiguous() const;  ///< itself when it is row-major, else a copy
+  Tensor clone() const;       ///< a row-major copy
+  /// Itself when nothing changes, else a converted copy: to bool x != 0, to int64 without the fraction. Throws
+  /// ValueError where int64 cannot hold a number (NaN, infinities, beyond 2^63).
+  Tensor to(DType dtype) const;
 
   // In-place changes. They count a new version, and refuse (ValueError) to write to a tensor whose elements overlap
   // one another (an expanded view).
-  Tensor& fill_(double value);
-  Tensor& copy_(const Tensor& source);  ///< broadcasts and converts the source; safe when the two overlap
+  Tensor& fill_(double value);  ///< throws ValueError where the dtype cannot hold it
+  /// Broadcasts (ShapeError otherwise) and converts the source as `to` does; safe when the two overlap.
+  Tensor& copy_(const Tensor& source);
 
  private:
   std::shared_ptr<Storage> storage_;

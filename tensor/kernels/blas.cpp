@@ -46,17 +46,24 @@ BlasThreads::BlasThreads(bool many) {
   }
   if (omp_in_parallel()) return;
   const int count = many ? thread_count() : 1;
-  if (count > 1) turn_ = std::unique_lock(turn());
+  // Small products need no count: OpenBLAS takes one thread for them by itself.
+  const auto must_set = [&] { return pool() == Pool::own && many && openblas_get_num_threads() != count; };
+  if (count > 1 || must_set()) turn_ = std::unique_lock(turn());
   if (pool() == Pool::openmp) {  // it takes what OpenMP would give this caller
     previous_ = omp_get_max_threads();
+    was_dynamic_ = omp_get_dynamic() != 0;
     omp_set_num_threads(count);
-  } else if (count > 1 && serial_scopes == 0 && openblas_get_num_threads() != count) {
+    omp_set_dynamic(0);  // OpenBLAS waits for ever for a thread that it was promised and not given
+  } else if (turn_.owns_lock() && serial_scopes == 0 && must_set()) {
     openblas_set_num_threads(count);
   }
+  if (count == 1 && turn_.owns_lock()) turn_.unlock();  // one thread of its own: nobody need wait
 }
 
 BlasThreads::~BlasThreads() {
-  if (previous_ > 0) omp_set_num_threads(previous_);
+  if (previous_ == 0) return;
+  omp_set_num_threads(previous_);
+  omp_set_dynamic(was_dynamic_ ? 1 : 0);
 }
 
 SerialBlas::SerialBlas() {

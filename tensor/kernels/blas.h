@@ -22,6 +22,7 @@ class BlasThreads {
  private:
   std::unique_lock<std::mutex> turn_;
   int previous_ = 0;
+  bool was_dynamic_ = false;
 };
 
 /// Open one around a parallel region whose body calls gemm: it keeps a BLAS with a pool of its own to one thread a

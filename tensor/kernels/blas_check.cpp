@@ -5,13 +5,11 @@
 
 #include <atomic>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 namespace carousel::kernels {
 namespace {
-
-// Odd sizes, so that the kernels' edges are used too.
-constexpr int64_t m = 35, n = 37, k = 33;
 
 /// Integers in [-4, 4] from a small congruential generator.
 template <class T>
@@ -31,10 +29,11 @@ void run_in_blas(bool trans_a, bool trans_b, int64_t rows, int64_t columns, int6
                  beta, c, ldc);
 }
 
-}  // namespace
-
+/// Compares small products with plain ones, for every pair of transpositions. Odd sizes, so that the kernels' edges are
+/// used too.
 template <class T>
-bool product_is_right(Gemm<T> gemm) {
+bool small_products_are_right(Gemm<T> gemm) {
+  constexpr int64_t m = 35, n = 37, k = 33;
   const std::vector<T> a = small_integers<T>(m * k, 1), b = small_integers<T>(k * n, 2);
   for (const bool trans_a : {false, true}) {
     for (const bool trans_b : {false, true}) {
@@ -46,6 +45,36 @@ bool product_is_right(Gemm<T> gemm) {
     }
   }
   return true;
+}
+
+/// M v for a square row-major M.
+template <class T>
+std::vector<double> matrix_times_vector(const std::vector<T>& matrix, const std::vector<double>& v) {
+  std::vector<double> result(v.size());
+  for (size_t i = 0; i < v.size(); ++i) {
+    for (size_t j = 0; j < v.size(); ++j) result[i] += static_cast<double>(matrix[i * v.size() + j]) * v[j];
+  }
+  return result;
+}
+
+/// One product that is large enough for the blocked and the threaded code. A plain one would take a millisecond:
+/// (A B) v = A (B v) tells as much, since every wrong number changes the left side.
+template <class T>
+bool large_product_is_right(Gemm<T> gemm) {
+  constexpr int64_t n = 128;
+  const std::vector<T> a = small_integers<T>(n * n, 3), b = small_integers<T>(n * n, 4);
+  std::vector<T> c(n * n, std::numeric_limits<T>::quiet_NaN());
+  gemm(false, false, n, n, n, 1, a.data(), n, b.data(), n, 0, c.data(), n);
+  std::vector<double> v(n);
+  std::iota(v.begin(), v.end(), 1);
+  return matrix_times_vector(c, v) == matrix_times_vector(a, matrix_times_vector(b, v));
+}
+
+}  // namespace
+
+template <class T>
+bool product_is_right(Gemm<T> gemm) {
+  return small_products_are_right(gemm) && large_product_is_right(gemm);
 }
 template bool product_is_right(Gemm<float>);
 template bool product_is_right(Gemm<double>);

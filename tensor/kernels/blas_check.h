@@ -9,8 +9,9 @@ template <class T>
 using Gemm = void (*)(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
                       const T* b, int64_t ldb, T beta, T* c, int64_t ldc);
 
-/// Whether `gemm` agrees with the plain product for every pair of transpositions. The factors are small integers, so
-/// that every right answer is exact and nothing needs a tolerance.
+/// Whether `gemm` is right: small products for every pair of transpositions, and one of 128 x 128 matrices, which takes
+/// the blocked code and several threads. The factors are small integers, so that every right answer is exact and
+/// nothing needs a tolerance.
 template <class T>
 bool product_is_right(Gemm<T> gemm);
 

@@ -1,5 +1,5 @@
 #include <carousel/tensor/kernels/elman.h>
-#include <carousel/tensor/kernels/threads.h>
+#include <carousel/tensor/kernels/parallel.h>
 #include <carousel/tensor/kernels/vector_math.h>
 
 #include <algorithm>
@@ -41,9 +41,10 @@ class Rows {
   Rows(const ElmanSequence& sequence, const PackedMatrix<T>& weight, int64_t begin, int64_t end)
       : s_(sequence), weight_(weight), begin_(begin), end_(end), size_((end - begin) * sequence.hidden) {}
 
-  void forward(const T* h0, T* h, T* h_last) {
+  /// `scratch` [B, H] is for states with cleared rows; null when no row is ever cleared.
+  void forward(const T* h0, T* h, T* h_last, T* scratch) const {
     for (int64_t t = 0; t < s_.steps; ++t) {
-      const T* before = without_cleared(t, t == 0 ? step(h0, 0) : step(h, t - 1));
+      const T* before = without_cleared(t, t == 0 ? step(h0, 0) : step(h, t - 1), scratch);
       T* now = step(h, t);
       weight_.multiply(end_ - begin_, before, s_.hidden, now, s_.hidden, Into::accumulate);
       activate(s_.nonlinearity, size_, now);
@@ -58,7 +59,7 @@ class Rows {
     }
   }
 
-  void backward(const T* h, const T* dy, const T* dh_last, T* dh, T* dz, T* dh0) {
+  void backward(const T* h, const T* dy, const T* dh_last, T* dh, T* dz, T* dh0) const {
     T* const state = step(dh0, 0);  // the gradient of the state that the loop has come to, on its way to dh0
     for (int64_t b = begin_; b < end_; ++b) start_row(b, dh_last, dh0);
     for (int64_t t = s_.steps - 1; t >= 0; --t) {
@@ -99,21 +100,20 @@ class Rows {
   }
 
   /// `state` itself, or where a row is cleared before step t, a copy with that row zero.
-  const T* without_cleared(int64_t t, const T* state) {
+  const T* without_cleared(int64_t t, const T* state, T* scratch) const {
     bool copied = false;
     for (int64_t b = begin_; b < end_; ++b) {
       if (!cleared(s_, t, b)) continue;
-      if (!copied) copy_.assign(state, state + size_);
+      if (!copied) std::copy_n(state, size_, step(scratch, 0));
       copied = true;
-      std::fill_n(copy_.data() + (b - begin_) * s_.hidden, s_.hidden, T{0});
+      std::fill_n(row(scratch, 0, b), s_.hidden, T{0});
     }
-    return copied ? copy_.data() : state;
+    return copied ? step(scratch, 0) : state;
   }
 
   const ElmanSequence& s_;
   const PackedMatrix<T>& weight_;
   const int64_t begin_, end_, size_;
-  std::vector<T> copy_;
 };
 
 /// Calls `body(begin, end)` for each thread's share of the rows. A thread needs two rows at least, to use a loaded
@@ -122,18 +122,18 @@ template <class Body>
 void share_rows(const ElmanSequence& s, const Body& body) {
   constexpr int64_t products_per_nanosecond = 16;
   const int64_t work = s.steps * s.batch * s.hidden * s.hidden / products_per_nanosecond;
-  const auto threads = static_cast<int>(std::clamp<int64_t>(s.batch / 2, 1, threads_for(work)));
-  if (threads == 1) return body(int64_t{0}, s.batch);
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (int i = 0; i < threads; ++i) body(s.batch * i / threads, s.batch * (i + 1) / threads);
+  const int64_t shares = std::clamp<int64_t>(s.batch / 2, 1, threads_for(work));
+  if (shares == 1) return body(int64_t{0}, s.batch);
+  parallel_tasks(shares, [&](int64_t i) { body(s.batch * i / shares, s.batch * (i + 1) / shares); });
 }
 
 }  // namespace
 
 template <class T>
 void elman_forward(const ElmanSequence& sequence, const PackedMatrix<T>& weight, const T* h0, T* h, T* h_last) {
+  std::vector<T> scratch(sequence.reset != nullptr ? sequence.batch * sequence.hidden : 0);
   share_rows(sequence, [&](int64_t begin, int64_t end) {
-    Rows<T>(sequence, weight, begin, end).forward(h0, h, h_last);
+    Rows<T>(sequence, weight, begin, end).forward(h0, h, h_last, scratch.data());
   });
 }
 
@@ -147,8 +147,8 @@ void elman_backward(const ElmanSequence& sequence, const PackedMatrix<T>& weight
 
 template void elman_forward(const ElmanSequence&, const PackedMatrix<float>&, const float*, float*, float*);
 template void elman_forward(const ElmanSequence&, const PackedMatrix<double>&, const double*, double*, double*);
-template void elman_backward(const ElmanSequence&, const PackedMatrix<float>&, const float*, const float*,
-                             const float*, float*, float*, float*);
+template void elman_backward(const ElmanSequence&, const PackedMatrix<float>&, const float*, const float*, const float*,
+                             float*, float*, float*);
 template void elman_backward(const ElmanSequence&, const PackedMatrix<double>&, const double*, const double*,
                              const double*, double*, double*, double*);
 

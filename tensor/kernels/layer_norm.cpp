@@ -102,8 +102,8 @@ void forward_row_double(int64_t n, double eps, const double* x, const double* we
                         double* mean, double* r) {
   forward_row(n, eps, x, weight, bias, y, mean, r);
 }
-void backward_row_float(int64_t n, const float* x, const float* weight, float mean, float r, const float* dy,
-                        float* dx, float* dweight, float* dbias) {
+void backward_row_float(int64_t n, const float* x, const float* weight, float mean, float r, const float* dy, float* dx,
+                        float* dweight, float* dbias) {
   backward_row(n, x, weight, mean, r, dy, dx, dweight, dbias);
 }
 void backward_row_double(int64_t n, const double* x, const double* weight, double mean, double r, const double* dy,

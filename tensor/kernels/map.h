@@ -2,6 +2,8 @@
 
 #include <carousel/tensor/kernels/strided.h>
 
+#include <algorithm>
+
 /// Inner loops: out = f(a), f(a, b), f(a, b, c) over one run, for a stateless function object F. Dense runs and
 /// constant operands (step 0) get loops of their own, which the compiler vectorises. `out` may be an operand's very
 /// memory, but no shifted part of it.
@@ -66,12 +68,38 @@ void map3(const Run<4>& run) {
   }
 }
 
+/// y = f(x) for an F that takes whole arrays, `F{}(n, x, y)` with x and y apart. Other runs than dense ones are brought
+/// into arrays first, so that every number is rounded the same way.
+template <class T, class F>
+void map_arrays(const Run<2>& run) {
+  const auto [out, a] = run.at;
+  const auto [out_step, a_step] = run.step;
+  if (is_dense<T>(out_step) && is_dense<T>(a_step)) {
+    F{}(run.count, reinterpret_cast<const T*>(a), reinterpret_cast<T*>(out));
+    return;
+  }
+  constexpr int64_t piece = 256;
+  T x[piece], y[piece];
+  for (int64_t first = 0; first < run.count; first += piece) {
+    const int64_t n = std::min(piece, run.count - first);
+    for (int64_t i = 0; i < n; ++i) x[i] = *reinterpret_cast<const T*>(a + (first + i) * a_step);
+    F{}(n, x, y);
+    for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(out + (first + i) * out_step) = y[i];
+  }
+}
+
 /// Whether the predicate F holds somewhere in the run.
 template <class F, class A>
 bool any1(const Run<1>& run) {
-  bool found = false;  // no early exit, so that the loop vectorises
-  for (int64_t i = 0; i < run.count; ++i) found |= F{}(*reinterpret_cast<const A*>(run.at[0] + i * run.step[0]));
-  return found;
+  const int64_t step = run.step[0];
+  const auto* dense = reinterpret_cast<const A*>(run.at[0]);
+  int found = 0;  // no early exit, so that the loop vectorises
+  if (is_dense<A>(step)) {
+    for (int64_t i = 0; i < run.count; ++i) found |= F{}(dense[i]);
+  } else {
+    for (int64_t i = 0; i < run.count; ++i) found |= F{}(*reinterpret_cast<const A*>(run.at[0] + i * step));
+  }
+  return found != 0;
 }
 
 }  // namespace carousel::kernels

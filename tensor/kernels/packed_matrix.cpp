@@ -1,5 +1,5 @@
-#include <carousel/tensor/kernels/packed_matrix.h>
 #include <carousel/tensor/kernels/instruction_sets.h>
+#include <carousel/tensor/kernels/packed_matrix.h>
 
 #include <algorithm>
 #include <memory>

@@ -7,6 +7,15 @@
 
 namespace carousel::kernels {
 
+/// Calls `body(task)` for 0, 1, ... tasks - 1 on all threads; those that are left over do nothing. Always the same
+/// team: libgomp ends threads that a smaller one does not need, and makes new ones for the next. `body` must not throw,
+/// and therefore not allocate.
+template <class Body>
+void parallel_tasks(int64_t tasks, const Body& body) {
+#pragma omp parallel for schedule(static) num_threads(thread_count())
+  for (int64_t task = 0; task < tasks; ++task) body(task);
+}
+
 /// Calls `body(begin, end)` for [0, grain), [grain, 2 grain), ... up to `count`, on several threads. The ranges do not
 /// depend on the thread count, so what each range yields does not either. A few ranges, or a caller that is itself one
 /// of several threads, cost no OpenMP. `body` must not throw.
@@ -14,13 +23,12 @@ template <class Body>
 void parallel_ranges(int64_t count, int64_t grain, const Body& body) {
   constexpr int64_t worth_waking = 4;
   const int64_t ranges = (count + grain - 1) / grain;
-  const int workers = ranges < worth_waking ? 1 : static_cast<int>(std::min<int64_t>(thread_count(), ranges));
-  if (workers == 1) {
-    for (int64_t begin = 0; begin < count; begin += grain) body(begin, std::min(count, begin + grain));
-    return;
+  const auto run = [&](int64_t range) { body(range * grain, std::min(count, (range + 1) * grain)); };
+  if (ranges < worth_waking || thread_count() == 1) {
+    for (int64_t range = 0; range < ranges; ++range) run(range);
+  } else {
+    parallel_tasks(ranges, run);
   }
-#pragma omp parallel for schedule(static) num_threads(workers)
-  for (int64_t range = 0; range < ranges; ++range) body(range * grain, std::min(count, (range + 1) * grain));
 }
 
 /// Elements of a range of an elementwise kernel: some microseconds of work.

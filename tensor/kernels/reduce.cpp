@@ -16,7 +16,6 @@ constexpr int64_t column_height = 256;  // the rows of such a block
 
 template <class T>
 struct Sum {
-  using Out = T;
   using Partial = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
   static Partial start() { return 0; }
   static Partial lift(T x) { return static_cast<Partial>(x); }
@@ -30,13 +29,6 @@ struct Mean : Sum<T> {
 };
 
 template <class T>
-struct SumOfSquares : Sum<T> {
-  using Out = double;
-  static double lift(T x) { return static_cast<double>(x) * static_cast<double>(x); }
-  static double finish(double a, int64_t) { return a; }
-};
-
-template <class T>
 constexpr T least() {
   return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
 }
@@ -47,7 +39,6 @@ constexpr T largest() {
 
 template <class T>
 struct Max {
-  using Out = T;
   using Partial = T;
   static T start() { return least<T>(); }
   static T lift(T x) { return x; }
@@ -143,7 +134,7 @@ void fold_column_blocks(const ReduceLayout& l, int64_t blocks, const T* x, typen
 }
 
 template <class Rule, class T>
-void reduce(const ReduceLayout& l, const T* x, typename Rule::Out* out) {
+void reduce(const ReduceLayout& l, const T* x, T* out) {
   const int64_t results = l.outer * l.inner;
   if (results == 0) return;
   const bool by_columns = l.inner > 1 && l.inner_stride == 1 && l.stride != 1;
@@ -193,13 +184,6 @@ void find_first(const ReduceLayout& l, const T* x, const T* value, int64_t* out)
   });
 }
 
-template <class T>
-double sum_of_squares(int64_t n, const T* x) {
-  double total = 0;
-  reduce<SumOfSquares<T>>({.n = n}, x, &total);
-  return total;
-}
-
 #define CAROUSEL_REDUCE(T)                              \
   template void sum(const ReduceLayout&, const T*, T*); \
   template void max(const ReduceLayout&, const T*, T*); \
@@ -211,7 +195,5 @@ CAROUSEL_REDUCE(int64_t)
 #undef CAROUSEL_REDUCE
 template void mean(const ReduceLayout&, const float*, float*);
 template void mean(const ReduceLayout&, const double*, double*);
-template double sum_of_squares(int64_t, const float*);
-template double sum_of_squares(int64_t, const double*);
 
 }  // namespace carousel::kernels

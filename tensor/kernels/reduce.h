@@ -2,12 +2,12 @@
 
 #include <cstdint>
 
-/// Reductions along one axis: sum, mean, max, min, the position of an extreme, the sum of squares.
+/// Reductions along one axis: sum, mean, max, min, the position of an extreme.
 ///
 /// Numbers are taken in fixed blocks of rows and columns, and the blocks' results joined pairwise, so that the thread
 /// count changes nothing. float and double are added in double: relative error of a float sum at most 1e-7 of the sum
-/// of magnitudes. Parallel over results and, for long reductions, over blocks. T is float, double or int64_t (mean and
-/// sum of squares: float or double); int64 sums wrap around.
+/// of magnitudes. Parallel over results and, for long reductions, over blocks. T is float, double or int64_t (mean:
+/// float or double); int64 sums wrap around.
 namespace carousel::kernels {
 
 /// x is [outer, inner, n] with these strides in elements (any, also 0 or negative), the result row-major
@@ -29,8 +29,5 @@ void min(const ReduceLayout& layout, const T* x, T* out);  ///< NaN wins; +inf (
 /// The first position of each `value` along n, NaN matching NaN; every value must be there.
 template <class T>
 void find_first(const ReduceLayout& layout, const T* x, const T* value, int64_t* out);
-
-template <class T>
-double sum_of_squares(int64_t n, const T* x);
 
 }  // namespace carousel::kernels

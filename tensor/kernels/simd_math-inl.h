@@ -27,7 +27,7 @@ template <>
 struct Scalar<float> {
   static constexpr int mantissa_bits = 23;
   static constexpr float exponent_bias = 127;
-  static constexpr float rounder = 0x1.8p23f;  // adding it leaves the rounded integer in the lowest bits
+  static constexpr float rounder = 0x1.8p23f;    // adding it leaves the rounded integer in the lowest bits
   static constexpr float ln2_high = 0x1.63p-1f;  // few bits, so that n ln2_high is exact
   static constexpr float ln2_low = -0x1.bd0106p-13f;
   static constexpr float exp_low = -104, exp_high = 89;  // beyond: 0 and infinity

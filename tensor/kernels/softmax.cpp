@@ -24,10 +24,11 @@ double sum_of_row(int64_t n, const T* x) {
   return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
+/// log sum exp(x - shift); 0 for the shifts that no sum can change.
 template <class T>
-T logsumexp_of_row(int64_t n, const T* x, T shift) {
+double log_sum_of_row(int64_t n, const T* x, T shift) {
   constexpr int64_t piece = 1024;
-  if (!std::isfinite(shift)) return shift;
+  if (!std::isfinite(shift)) return 0;
   double total = 0;
   T exponentials[piece];
   for (int64_t first = 0; first < n; first += piece) {
@@ -36,7 +37,7 @@ T logsumexp_of_row(int64_t n, const T* x, T shift) {
     exp(count, exponentials, exponentials);
     total += sum_of_row(count, exponentials);
   }
-  return static_cast<T>(shift + std::log(total));
+  return std::log(total);
 }
 
 template <class T>
@@ -58,7 +59,8 @@ void log_softmax_of_row(int64_t n, const T* x, T shift, T* y) {
     std::fill_n(y, n, shift);
     return;
   }
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i] - shift;
+  const T log_sum = static_cast<T>(log_sum_of_row(n, x, shift));
+  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - shift) - log_sum;  // shift + log_sum would round log_sum away
 }
 
 template <class Body>
@@ -74,7 +76,8 @@ void for_each_row(int64_t rows, int64_t n, const Body& body) {
 template <class T>
 void logsumexp(int64_t rows, int64_t n, const T* x, T* out) {
   max({.outer = rows, .n = n, .outer_stride = n}, x, out);
-  for_each_row(rows, n, [&](int64_t row) { out[row] = logsumexp_of_row(n, x + row * n, out[row]); });
+  for_each_row(rows, n,
+               [&](int64_t row) { out[row] = static_cast<T>(out[row] + log_sum_of_row(n, x + row * n, out[row])); });
 }
 
 template <class T>
@@ -86,9 +89,9 @@ void softmax(int64_t rows, int64_t n, const T* x, T* y) {
 
 template <class T>
 void log_softmax(int64_t rows, int64_t n, const T* x, T* y) {
-  std::vector<T> shifts(static_cast<size_t>(rows));
-  logsumexp(rows, n, x, shifts.data());
-  for_each_row(rows, n, [&](int64_t row) { log_softmax_of_row(n, x + row * n, shifts[row], y + row * n); });
+  std::vector<T> maxima(static_cast<size_t>(rows));
+  max({.outer = rows, .n = n, .outer_stride = n}, x, maxima.data());
+  for_each_row(rows, n, [&](int64_t row) { log_softmax_of_row(n, x + row * n, maxima[row], y + row * n); });
 }
 
 #define CAROUSEL_SOFTMAX(T)                                \

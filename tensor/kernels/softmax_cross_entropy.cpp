@@ -103,7 +103,7 @@ double softmax_row(int64_t n, const double* x, int64_t target, double* p) {
 }
 
 /// Rows that make up a range for one thread.
-int64_t row_grain(int64_t classes) { return std::max<int64_t>(1, elementwise_grain / 2 / classes); }
+int64_t row_grain(int64_t classes) { return std::max<int64_t>(1, elementwise_grain / 2 / (1 + classes)); }
 
 template <class T>
 void softmax_rows(int64_t rows, int64_t classes, const T* x, const int64_t* target, std::optional<int64_t> ignore,

@@ -2,6 +2,8 @@
 #include <carousel/tensor/kernels/strided.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 
 namespace carousel::kernels {
 namespace {
@@ -67,21 +69,69 @@ void walk(const Nest<N>& nest, const std::array<char*, N>& at, RunBody<N> body, 
   }
 }
 
+constexpr int64_t cache_line = 64;
+constexpr int64_t tile = 16;  // rows and columns; more columns of a size 2^k would fall on the same lines of the cache
+
+template <size_t N>
+bool is_turned(const Nest<N>& nest) {
+  if (nest.rank < 2 || nest.count < elementwise_grain) return false;
+  for (size_t k = 0; k < N; ++k) {
+    const int64_t inner = std::abs(nest.steps[nest.rank - 1][k]), next = std::abs(nest.steps[nest.rank - 2][k]);
+    if (inner >= cache_line && 0 < next && next < cache_line) return true;
+  }
+  return false;
+}
+
+/// Calls `body` for the runs of one tile of the last two axes, whose first element is `at`.
+template <size_t N>
+void walk_tile(const Nest<N>& nest, std::array<char*, N> at, RunBody<N> body, int64_t row, int64_t column) {
+  const auto &row_step = nest.steps[nest.rank - 2], &step = nest.steps[nest.rank - 1];
+  const int64_t rows = std::min(tile, nest.sizes[nest.rank - 2] - row);
+  for (size_t k = 0; k < N; ++k) at[k] += row * row_step[k] + column * step[k];
+  Run<N> run{.at = at, .step = step, .count = std::min(tile, nest.sizes[nest.rank - 1] - column)};
+  for (int64_t i = 0; i < rows; ++i) {
+    body(run);
+    for (size_t k = 0; k < N; ++k) run.at[k] += row_step[k];
+  }
+}
+
+template <size_t N>
+void for_each_tile(const Nest<N>& nest, const std::array<char*, N>& at, RunBody<N> body) {
+  const int64_t down = (nest.sizes[nest.rank - 2] + tile - 1) / tile;
+  const int64_t across = (nest.sizes[nest.rank - 1] + tile - 1) / tile;
+  const int64_t matrices = nest.count / (nest.sizes[nest.rank - 2] * nest.sizes[nest.rank - 1]);
+  parallel_ranges(matrices * down * across, elementwise_grain / (tile * tile), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      std::array<char*, N> matrix = at;
+      int64_t rest = i / (down * across);
+      for (int axis = nest.rank - 3; axis >= 0; rest /= nest.sizes[axis--]) {
+        for (size_t k = 0; k < N; ++k) matrix[k] += rest % nest.sizes[axis] * nest.steps[axis][k];
+      }
+      walk_tile(nest, matrix, body, i / across % down * tile, i % across * tile);
+    }
+  });
+}
+
 }  // namespace
 
 template <size_t N>
 void for_each_run(const Nest<N>& nest, const std::array<char*, N>& at, RunBody<N> body) {
+  if (is_turned(nest)) return for_each_tile(nest, at, body);
   parallel_ranges(nest.count, elementwise_grain, [&](int64_t begin, int64_t end) { walk(nest, at, body, begin, end); });
 }
 
 bool any_run(const Nest<1>& nest, char* at, bool (*body)(const Run<1>&)) {
-  Walker<1> walker(nest, {at}, 0);
-  for (int64_t done = 0; done < nest.count;) {
-    const Run<1>& run = walker.next(std::min(elementwise_grain, nest.count - done));
-    if (body(run)) return true;
-    done += run.count;
-  }
-  return false;
+  std::atomic<bool> found{false};
+  parallel_ranges(nest.count, elementwise_grain, [&](int64_t begin, int64_t end) {
+    if (found.load(std::memory_order_relaxed)) return;
+    Walker<1> walker(nest, {at}, begin);
+    while (begin < end) {
+      const Run<1>& run = walker.next(end - begin);
+      if (body(run)) return found.store(true, std::memory_order_relaxed);
+      begin += run.count;
+    }
+  });
+  return found;
 }
 
 template void for_each_run<2>(const Nest<2>&, const std::array<char*, 2>&, RunBody<2>);

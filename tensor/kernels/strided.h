@@ -53,11 +53,14 @@ struct Nest {
 };
 
 /// Calls `body` for runs that cover the nest once, in any order, from several threads when there are many elements.
-/// Elements are cut into fixed chunks, so that which ones share a run does not depend on the thread count.
+/// Elements are cut into fixed chunks, so that which ones share a run does not depend on the thread count. Where an
+/// operand is turned (its neighbours lie closer along the next axis than along the inner one), runs are short and go
+/// tile by tile, so that a cache line is read once.
 template <size_t N>
 void for_each_run(const Nest<N>& nest, const std::array<char*, N>& at, RunBody<N> body);
 
-/// The same in row-major order on the calling thread, until `body` returns true; returns whether it did.
+/// Whether `body` returns true for some run; once one has, the runs that have not begun are left out. Parallel like
+/// for_each_run.
 bool any_run(const Nest<1>& nest, char* at, bool (*body)(const Run<1>&));
 
 }  // namespace carousel::kernels

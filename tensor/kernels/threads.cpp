@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 
 namespace carousel::kernels {
@@ -25,8 +26,8 @@ std::atomic<int>& configured_count() {
 }  // namespace
 
 int thread_count() {
-  const int count = configured_count();
-  return is_forked_child || omp_in_parallel() ? 1 : count;
+  if (is_forked_child || omp_in_parallel() || omp_get_max_active_levels() == 0) return 1;
+  return std::min<int>(configured_count(), omp_get_thread_limit());
 }
 
 void set_thread_count(int count) { configured_count() = count; }

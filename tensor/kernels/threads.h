@@ -4,8 +4,9 @@
 
 namespace carousel::kernels {
 
-/// Threads that a parallel region may use: what `set_thread_count` said, else `available_cpus()`; 1 inside a parallel
-/// region, and 1 in a forked child, whose OpenMP pool stayed behind in the parent. For num_threads clauses.
+/// Threads that a parallel region may use: what `set_thread_count` said, else `available_cpus()`, but no more than
+/// OpenMP will give (OMP_THREAD_LIMIT, OMP_MAX_ACTIVE_LEVELS); 1 inside a parallel region, and 1 in a forked child,
+/// whose OpenMP pool stayed behind in the parent. For num_threads clauses.
 int thread_count();
 void set_thread_count(int count);
 

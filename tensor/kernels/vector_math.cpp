@@ -1,5 +1,5 @@
-#include <carousel/tensor/kernels/parallel.h>
 #include <carousel/tensor/kernels/instruction_sets.h>
+#include <carousel/tensor/kernels/parallel.h>
 #include <carousel/tensor/kernels/vector_math.h>
 
 #include <cmath>
@@ -17,15 +17,21 @@ namespace carousel::kernels::HWY_NAMESPACE {
 
 struct Exp {
   template <class D>
-  static HWY_INLINE hn::Vec<D> of(D d, hn::Vec<D> x) { return exp(d, x); }
+  static HWY_INLINE hn::Vec<D> of(D d, hn::Vec<D> x) {
+    return exp(d, x);
+  }
 };
 struct Tanh {
   template <class D>
-  static HWY_INLINE hn::Vec<D> of(D d, hn::Vec<D> x) { return tanh(d, x); }
+  static HWY_INLINE hn::Vec<D> of(D d, hn::Vec<D> x) {
+    return tanh(d, x);
+  }
 };
 struct Sigmoid {
   template <class D>
-  static HWY_INLINE hn::Vec<D> of(D d, hn::Vec<D> x) { return sigmoid(d, x); }
+  static HWY_INLINE hn::Vec<D> of(D d, hn::Vec<D> x) {
+    return sigmoid(d, x);
+  }
 };
 
 template <class Function, class T>
@@ -68,12 +74,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace carousel::kernels {
 
-#define CAROUSEL_MAP(name, type)                                                 \
-  HWY_EXPORT(name##_##type);                                                     \
-  void name(int64_t n, const type* x, type* y) {                                 \
-    parallel_ranges(n, elementwise_grain, [&](int64_t begin, int64_t end) {      \
-      HWY_DYNAMIC_DISPATCH(name##_##type)(end - begin, x + begin, y + begin);    \
-    });                                                                          \
+#define CAROUSEL_MAP(name, type)                                              \
+  HWY_EXPORT(name##_##type);                                                  \
+  void name(int64_t n, const type* x, type* y) {                              \
+    parallel_ranges(n, elementwise_grain, [&](int64_t begin, int64_t end) {   \
+      HWY_DYNAMIC_DISPATCH(name##_##type)(end - begin, x + begin, y + begin); \
+    });                                                                       \
   }
 CAROUSEL_MAP(exp, float)
 CAROUSEL_MAP(exp, double)

@@ -80,6 +80,16 @@ TEST(Compare, NanAndInfinityAreFound) {
   EXPECT_TRUE(all_finite(x.slice(0, {.step = 4})));
   EXPECT_TRUE(all_finite(arange(3)));
   EXPECT_TRUE(all_finite(zeros({0})));
+  for (DType dtype : {DType::float32, DType::float64}) {
+    Tensor large = zeros({300, 401}, dtype);  // several chunks
+    EXPECT_TRUE(all_finite(large));
+    for (int64_t row : {0, 150, 299}) {
+      large.select(0, row).select(0, 400).fill_(std::numeric_limits<double>::infinity());
+      EXPECT_FALSE(all_finite(large)) << row;
+      EXPECT_FALSE(all_finite(large.transpose(0, 1))) << row;
+      large.fill_(0);
+    }
+  }
 }
 
 TEST(Compare, WhereBroadcastsAllThree) {

@@ -44,6 +44,27 @@ TEST(Copy, ItemConverts) {
                            [] { Tensor::scalar(std::nan("")).item<int64_t>(); });
 }
 
+template <class T>
+void large_turned_views_are_copied_right() {
+  Rng rng(6);
+  const Tensor x = rng.integers({131, 257}, -99, 99).to(dtype_of<T>());
+  const Tensor y = x.transpose(0, 1).clone();
+  for_each_index(y.shape(), [&](const Dims& i) { ASSERT_EQ(at<T>(y, i), at<T>(x, {i[1], i[0]})); });
+  const Tensor many = rng.integers({3, 5, 33, 70}, -99, 99).to(dtype_of<T>());
+  const Tensor turned = many.permute({1, 0, 3, 2}), copy = turned.clone(), doubled = copy.to(DType::float64);
+  for_each_index(copy.shape(), [&](const Dims& i) { ASSERT_EQ(at<T>(copy, i), at<T>(turned, i)); });
+  EXPECT_TRUE(identical(turned.to(DType::float64), doubled));
+  Tensor target = zeros(many.shape(), dtype_of<T>());
+  target.permute({1, 0, 3, 2}).copy_(copy);  // here the target is turned
+  EXPECT_TRUE(identical(target, many));
+}
+
+TEST(Copy, LargeTurnedViews) {  // which go tile by tile
+  large_turned_views_are_copied_right<float>();
+  large_turned_views_are_copied_right<double>();
+  large_turned_views_are_copied_right<bool>();
+}
+
 template <class To, class From>
 void check_conversion(Rng& rng) {
   const Tensor x = scrambled<From>({3, 4, 2}, rng);

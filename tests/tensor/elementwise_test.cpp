@@ -1,6 +1,7 @@
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
+#include <carousel/tensor/kernels/vector_math.h>
 
 #include <cmath>
 
@@ -169,6 +170,34 @@ void check_mathematics() {
 TEST(Elementwise, MathematicsMatchesLongDouble) {
   check_mathematics<float>();
   check_mathematics<double>();
+}
+
+/// What `kernel` makes of x, which is row-major.
+template <class T>
+Tensor by_kernel(void (*kernel)(int64_t, const T*, T*), const Tensor& x) {
+  Tensor y(x.shape(), x.dtype());
+  kernel(x.numel(), x.data<T>(), y.mutable_data<T>());
+  return y;
+}
+
+template <class T>
+void check_rounding_of_kernels() {
+  const Tensor x = Rng(15).normal({301, 333}, 0, 3, dtype_of<T>());
+  EXPECT_TRUE(identical(exp(x), by_kernel<T>(kernels::exp, x)));
+  EXPECT_TRUE(identical(tanh(x), by_kernel<T>(kernels::tanh, x)));
+  EXPECT_TRUE(identical(sigmoid(x), by_kernel<T>(kernels::sigmoid, x)));
+  for (const auto& function : {exp, tanh, sigmoid, silu, gelu}) {
+    EXPECT_TRUE(identical(function(x.transpose(0, 1)), function(x).transpose(0, 1)));
+    const Slice third{.start = 1, .step = 3};
+    EXPECT_TRUE(identical(function(x.slice(1, third)), function(x).slice(1, third)));
+    const Tensor row = x.slice(0, {.stop = 1});
+    EXPECT_TRUE(identical(function(row.expand({70, 333})), function(row).expand({70, 333})));
+  }
+}
+
+TEST(Elementwise, RoundsAsTheFusedKernelsDo) {  // so that a fused layer and its unrolled definition agree
+  check_rounding_of_kernels<float>();
+  check_rounding_of_kernels<double>();
 }
 
 TEST(Elementwise, Extremes) {

@@ -83,7 +83,8 @@ TYPED_TEST(PackedProduct, ARowDoesNotDependOnItsNeighbours) {
     const PackedMatrix<T> packed(k, n, w.data(), n, 1);
     std::vector<T> together(rows * n), alone(rows * n);
     packed.multiply(rows, a.data(), k, together.data(), n, Into::overwrite);
-    for (int64_t r = 0; r < rows; ++r) packed.multiply(1, a.data() + r * k, k, alone.data() + r * n, n, Into::overwrite);
+    for (int64_t r = 0; r < rows; ++r)
+      packed.multiply(1, a.data() + r * k, k, alone.data() + r * n, n, Into::overwrite);
     EXPECT_EQ(together, alone);
   });
 }

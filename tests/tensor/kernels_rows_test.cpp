@@ -80,6 +80,22 @@ TYPED_TEST(SoftmaxCrossEntropy, FarLogitsOneClassInfinityAndNan) {
   });
 }
 
+TYPED_TEST(SoftmaxCrossEntropy, NothingComesOfNoRowsAndNoClasses) {
+  using T = TypeParam;
+  for (const int64_t rows : {0, 5}) {
+    const std::vector<int64_t> ignored(rows, -1);
+    const std::vector<T> dloss(rows, 1);
+    std::vector<T> loss(rows, 7);
+    for (const int64_t classes : {0, 3}) {
+      if (rows > 0 && classes > 0) continue;
+      softmax_cross_entropy(rows, classes, static_cast<T*>(nullptr), ignored.data(), -1, loss.data(),
+                            static_cast<T*>(nullptr));
+      softmax_cross_entropy_backward<T>(rows, classes, nullptr, ignored.data(), -1, dloss.data(), nullptr);
+      EXPECT_EQ(loss, std::vector<T>(rows, 0));
+    }
+  }
+}
+
 TYPED_TEST(SoftmaxCrossEntropy, DoesNotDependOnTheThreadCount) {
   using T = TypeParam;
   const auto x = random_numbers<T>(1000 * 65, 3);

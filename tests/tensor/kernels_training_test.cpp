@@ -1,8 +1,8 @@
 #include "kernels_common.h"
 
 #include <carousel/tensor/kernels/adam.h>
-#include <carousel/tensor/kernels/clip.h>
 #include <carousel/tensor/kernels/dropout.h>
+#include <carousel/tensor/kernels/norm.h>
 
 #include <algorithm>
 
@@ -22,8 +22,13 @@ TYPED_TEST(TrainingKernels, AdamEqualsItsFormula) {
       auto plain_w = w, plain_m = m, plain_v = v;
       for (int64_t step = 1; step <= 5; ++step) {
         const auto g = random_numbers<T>(n, 10 + static_cast<uint32_t>(step));
-        const AdamStep s{.lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1,
-                         .decoupled = decoupled, .step = step};
+        const AdamStep s{.lr = 0.01,
+                         .beta1 = 0.9,
+                         .beta2 = 0.95,
+                         .eps = 1e-8,
+                         .weight_decay = 0.1,
+                         .decoupled = decoupled,
+                         .step = step};
         adam(n, s, g.data(), w.data(), m.data(), v.data());
         plain::adam(n, s, g.data(), plain_w.data(), plain_m.data(), plain_v.data());
       }
@@ -49,9 +54,9 @@ TYPED_TEST(TrainingKernels, SumOfSquaresAndScaleEqualTheirPlainTwins) {
     for (const int64_t n : {0, 1, 15, 64, 1001, 40001}) {
       auto x = random_numbers<T>(n, 5), plain_x = x;
       const double expected = plain::sum_of_squares(n, x.data());
-      EXPECT_NEAR(sum_of_squares(n, x.data()), expected, 2e-12 * expected);  // of clip.h
-      scale(n, 0.3, x.data());
-      plain::scale(n, 0.3, plain_x.data());
+      EXPECT_NEAR(sum_of_squares(n, x.data()), expected, 2e-12 * expected);  // of norm.h
+      scale(n, x.data(), 0.3);
+      plain::scale(n, plain_x.data(), 0.3);
       EXPECT_LE(largest_difference(x, plain_x), 5 * 0.3 * 3 * rounding<T>);  // two roundings and one, of up to 5 * 0.3
     }
   });

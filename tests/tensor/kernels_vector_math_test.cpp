@@ -53,11 +53,15 @@ TYPED_TEST(VectorMath, StaysWithinItsBoundOnEveryTarget) {
   using T = TypeParam;
   const double lowest = sizeof(T) == 4 ? -103.9 : -745.1, highest = sizeof(T) == 4 ? 88.7 : 709.7;
   for_each_target([&] {
-    expect_close<T>(exp, [](long double x) { return std::exp(x); }, evenly<T>(lowest, highest, 100003));
-    expect_close<T>(tanh, [](long double x) { return std::tanh(x); }, evenly<T>(-25, 25, 100003));
+    expect_close<T>(
+        exp, [](long double x) { return std::exp(x); }, evenly<T>(lowest, highest, 100003));
+    expect_close<T>(
+        tanh, [](long double x) { return std::tanh(x); }, evenly<T>(-25, 25, 100003));
     expect_close<T>(sigmoid, exact_sigmoid, evenly<T>(lowest, 50, 100003));
-    expect_close<T>(exp, [](long double x) { return std::exp(x); }, magnitudes<T>());
-    expect_close<T>(tanh, [](long double x) { return std::tanh(x); }, magnitudes<T>());
+    expect_close<T>(
+        exp, [](long double x) { return std::exp(x); }, magnitudes<T>());
+    expect_close<T>(
+        tanh, [](long double x) { return std::tanh(x); }, magnitudes<T>());
     expect_close<T>(sigmoid, exact_sigmoid, magnitudes<T>());
   });
 }

@@ -52,6 +52,19 @@ TEST(Print, LeavesOutTheMiddle) {
             "[[0. ... 0.]\n ...\n [0. ... 0.]]");  // at once, whatever the size
 }
 
+TEST(Print, LongRowsGoOnBelow) {  // where NumPy breaks them
+  EXPECT_EQ(to_string(arange(30)),
+            "[ 0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23\n 24 25 26 27 28 29]");
+  EXPECT_EQ(to_string(arange(12).reshape({2, 6}), {.line_width = 12}),
+            "[[ 0  1  2\n   3  4  5]\n [ 6  7  8\n   9 10 11]]");
+  EXPECT_EQ(to_string(arange(3), {.line_width = 1}), "[0\n 1\n 2]");
+  std::ostringstream out;
+  out << arange(28);
+  EXPECT_EQ(out.str(),
+            "tensor([ 0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21\n"
+            "        22 23 24 25 26 27], shape=[28], dtype=int64)");
+}
+
 TEST(Print, EmptyAndUndefined) {
   EXPECT_EQ(to_string(zeros({0, 3})), "[]");
   EXPECT_EQ(to_string(Tensor()), "undefined");
@@ -66,6 +79,8 @@ TEST(Print, StreamsWithShapeAndType) {
 TEST(Print, ChecksItsOptions) {
   test::expect_error<ValueError>("[to_string] precision must be in [0, 50] and edge_items not negative: got -1 and 3",
                                  [] { to_string(zeros({1}), {.precision = -1}); });
+  test::expect_error<ValueError>("[to_string] line_width must be positive: got 0",
+                                 [] { to_string(zeros({1}), {.line_width = 0}); });
 }
 
 }  // namespace

@@ -248,6 +248,10 @@ TEST(Reduce, NormDoesNotOverflow) {
   EXPECT_NEAR(norm(full({100}, 1e20)) / 1e21, 1, 1e-7);  // 1e20 itself is rounded to 24 bits
   EXPECT_EQ(norm(Tensor::from({3, 0, 4, 0}, {2, 2}).slice(1, {.stop = 1})), 5);
   EXPECT_TRUE(std::isnan(norm(Tensor::from({1, nan_f}, {2}))));
+  EXPECT_EQ(sum_of_squares(Tensor::from({1, 2, 3, 4}, {2, 2}, DType::float64).transpose(0, 1)), 30);
+  EXPECT_EQ(sum_of_squares(zeros({0})), 0);
+  expect_error<ValueError>("[sum_of_squares] needs float32 or float64: got int64", [] { sum_of_squares(arange(2)); });
+  expect_error<ValueError>("[norm] needs a tensor: got an undefined one", [] { norm(Tensor()); });
 }
 
 }  // namespace

@@ -19,6 +19,8 @@
 #include "restore_threads.h"
 #include "support.h"
 
+extern "C" int openblas_get_num_threads() __attribute__((weak));  // not there in a build without BLAS
+
 namespace carousel {
 namespace {
 
@@ -32,6 +34,14 @@ void wrong_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, T a
   if (trans_b) c[(m - 1) * ldc + n - 1] += 1;
 }
 
+/// Wrong only in the code for large products.
+template <class T>
+void wrong_large_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
+                      const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
+  kernels::gemm_plain(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  if (m * n * k > 1000000) c[100 * ldc + 77] += 1;
+}
+
 TEST(Runtime, TheBlasInUseIsRight) { EXPECT_NO_THROW(check_blas()); }
 
 TEST(Runtime, AWrongProductIsAnErrorThatNamesTheBlas) {
@@ -41,6 +51,8 @@ TEST(Runtime, AWrongProductIsAnErrorThatNamesTheBlas) {
                            [] { kernels::check_products(wrong_gemm<float>, kernels::gemm_plain<double>); });
   expect_error<ValueError>("[check_blas] BLAS products must equal plain ones: got wrong float64" + rest,
                            [] { kernels::check_products(kernels::gemm_plain<float>, wrong_gemm<double>); });
+  EXPECT_THROW(kernels::check_products(wrong_large_gemm<float>, kernels::gemm_plain<double>), ValueError);
+  EXPECT_THROW(kernels::check_products(kernels::gemm_plain<float>, wrong_large_gemm<double>), ValueError);
   EXPECT_NO_THROW(kernels::check_products(kernels::gemm_plain<float>, kernels::gemm_plain<double>));
 }
 
@@ -155,6 +167,18 @@ TEST(Threads, ProductsInUserThreadsAreRight) {  // HD-38
   work(0);
   other.join();
   EXPECT_EQ(right[0] + right[1], 20);
+}
+
+TEST(Threads, ABlasWithItsOwnPoolFollowsTheThreadCount) {
+  const bool own_threads = kernels::blas_name().find("(pthread)") != std::string::npos;
+  const test::RestoreThreads restore;
+  const Tensor a = integers(256);
+  for (int count : {2, 1, 2}) {
+    set_threads(count);
+    matmul(a, a);
+    EXPECT_EQ(threads(), count);
+    EXPECT_TRUE(!own_threads || openblas_get_num_threads() == count);
+  }
 }
 
 TEST(Threads, ManySmallProductsMatchSingleOnes) {

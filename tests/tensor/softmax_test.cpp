@@ -98,6 +98,26 @@ TEST(Softmax, LargeOffsetsDoNotSwallowTheSum) {  // HD-01
   EXPECT_EQ(log_softmax(Tensor::from({1000, 0}, {2}), 0).to_vector<float>(), (std::vector<float>{0, -1000}));
 }
 
+template <class T>
+void log_softmax_keeps_its_digits() {
+  constexpr double eps = std::numeric_limits<T>::epsilon();
+  for (double v : {1.0, 1e6, -1e6, 1e8, -1e8}) {
+    const Tensor same = log_softmax(full({3, 65}, v, dtype_of<T>()), 1);
+    for (T y : same.to_vector<T>()) EXPECT_NEAR(y, -std::log(65.0), 4 * eps) << v;  // half a step of numbers below 8
+    const std::vector<T> apart = log_softmax(Tensor::from({v, v - 64, v + 8}, {3}, dtype_of<T>()), 0)
+                                     .template to_vector<T>();  // all exact in float
+    const double log_sum = std::log(1 + std::exp(-8.0) + std::exp(-72.0));
+    EXPECT_NEAR(apart[0], -8 - log_sum, 8 * eps) << v;
+    EXPECT_NEAR(apart[1], -72 - log_sum, 72 * eps) << v;
+    EXPECT_NEAR(apart[2], -log_sum, 8 * eps * log_sum) << v;  // the error of exp(-8), 8 units
+  }
+}
+
+TEST(Softmax, LogSoftmaxKeepsItsDigitsAtLargeOffsets) {
+  log_softmax_keeps_its_digits<float>();
+  log_softmax_keeps_its_digits<double>();
+}
+
 TEST(Softmax, EmptyTensorsAndErrors) {
   EXPECT_EQ(logsumexp(Tensor({2, 0}), 1).to_vector<float>(), std::vector<float>(2, -inf));
   EXPECT_EQ(softmax(Tensor({2, 0}), 1).shape(), Shape({2, 0}));

@@ -1,11 +1,11 @@
-#include <carousel/tensor/kernels/clip.h>
 #include <carousel/tensor/kernels/instruction_sets.h>
+#include <carousel/tensor/kernels/norm.h>
 #include <carousel/tensor/kernels/parallel.h>
 
 #include <vector>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "carousel/tensor/kernels/clip.cpp"
+#define HWY_TARGET_INCLUDE "carousel/tensor/kernels/norm.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -42,7 +42,7 @@ double sum_of_squares_range(int64_t n, const T* x) {
 }
 
 template <class T>
-void scale_range(int64_t n, double factor, T* x) {
+void scale_range(int64_t n, T* x, double factor) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto by = hn::Set(d, static_cast<T>(factor));
@@ -53,8 +53,8 @@ void scale_range(int64_t n, double factor, T* x) {
 
 double sum_of_squares_float(int64_t n, const float* x) { return sum_of_squares_range(n, x); }
 double sum_of_squares_double(int64_t n, const double* x) { return sum_of_squares_range(n, x); }
-void scale_float(int64_t n, double factor, float* x) { scale_range(n, factor, x); }
-void scale_double(int64_t n, double factor, double* x) { scale_range(n, factor, x); }
+void scale_float(int64_t n, float* x, double factor) { scale_range(n, x, factor); }
+void scale_double(int64_t n, double* x, double factor) { scale_range(n, x, factor); }
 
 }  // namespace carousel::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -91,14 +91,14 @@ double sum_of_squares(int64_t n, const double* x) {
   return sum_by_ranges(n, x, HWY_DYNAMIC_DISPATCH(sum_of_squares_double));
 }
 
-void scale(int64_t n, double factor, float* x) {
+void scale(int64_t n, float* x, double factor) {
   parallel_ranges(n, elementwise_grain, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(scale_float)(end - begin, factor, x + begin);
+    HWY_DYNAMIC_DISPATCH(scale_float)(end - begin, x + begin, factor);
   });
 }
-void scale(int64_t n, double factor, double* x) {
+void scale(int64_t n, double* x, double factor) {
   parallel_ranges(n, elementwise_grain, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(scale_double)(end - begin, factor, x + begin);
+    HWY_DYNAMIC_DISPATCH(scale_double)(end - begin, x + begin, factor);
   });
 }
 
@@ -112,14 +112,14 @@ double sum_of_squares(int64_t n, const T* x) {
 }
 
 template <class T>
-void scale(int64_t n, double factor, T* x) {
+void scale(int64_t n, T* x, double factor) {
   for (int64_t i = 0; i < n; ++i) x[i] = static_cast<T>(x[i] * factor);
 }
 
 template double sum_of_squares(int64_t, const float*);
 template double sum_of_squares(int64_t, const double*);
-template void scale(int64_t, double, float*);
-template void scale(int64_t, double, double*);
+template void scale(int64_t, float*, double);
+template void scale(int64_t, double*, double);
 
 }  // namespace plain
 }  // namespace carousel::kernels
