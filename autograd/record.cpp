@@ -23,7 +23,8 @@ void check_anomaly(Op op, std::span<const Tensor> results, std::span<const Varia
 }  // namespace
 
 const Tensor& Saved::get() const {
-  check<ValueError>(!value_.defined() || value_.version() == version_, to_string(running_backward()),
+  if (!value_.defined()) return value_;
+  check<ValueError>(value_.version() == version_, to_string(running_backward()),
                     "a value saved for backward was changed in place since: shape {}, version {} then, {} now",
                     to_string(value_.shape()), version_, value_.version());
   return value_;

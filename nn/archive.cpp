@@ -20,17 +20,11 @@ std::string describe(const Tensor& tensor) {
 // The names of `archive` under `prefix` that no target asks for.
 std::string unexpected_names(const Archive& archive, const std::string& prefix, const NamedTensors& targets) {
   std::set<std::string> wanted;
-  for (const auto& [name, target] : targets) {
-    wanted.insert(prefix + name);
-  }
+  for (const auto& [name, target] : targets) wanted.insert(prefix + name);
   std::string names;
   for (auto entry = archive.tensors.lower_bound(prefix); entry != archive.tensors.end(); ++entry) {
-    if (entry->first.compare(0, prefix.size(), prefix) != 0) {
-      break;
-    }
-    if (wanted.count(entry->first) == 0) {
-      names += fmt::format(" {}", entry->first.substr(prefix.size()));
-    }
+    if (entry->first.compare(0, prefix.size(), prefix) != 0) break;
+    if (wanted.count(entry->first) == 0) names += fmt::format(" {}", entry->first.substr(prefix.size()));
   }
   return names;
 }
@@ -41,9 +35,7 @@ const Tensor& Archive::tensor(const std::string& name) const { return find(*this
 const std::string& Archive::text(const std::string& name) const { return find(*this, texts, "text", name); }
 
 void save_tensors(const NamedTensors& tensors, const std::string& prefix, Archive& archive) {
-  for (const auto& [name, tensor] : tensors) {
-    archive.tensors[prefix + name] = tensor.clone();
-  }
+  for (const auto& [name, tensor] : tensors) archive.tensors[prefix + name] = tensor.clone();
 }
 
 void check_tensors(const Archive& archive, const std::string& prefix, const NamedTensors& targets) {
@@ -66,9 +58,7 @@ void check_tensors(const Archive& archive, const std::string& prefix, const Name
 
 void load_tensors(const Archive& archive, const std::string& prefix, NamedTensors targets) {
   check_tensors(archive, prefix, targets);
-  for (auto& [name, target] : targets) {
-    target.copy_(archive.tensor(prefix + name));
-  }
+  for (auto& [name, target] : targets) target.copy_(archive.tensor(prefix + name));
 }
 
 NamedTensors named_tensors(const Module& module) {
@@ -76,9 +66,7 @@ NamedTensors named_tensors(const Module& module) {
   for (const NamedParameter& parameter : module.parameters()) {
     tensors.emplace_back(parameter.name, parameter.variable.value());
   }
-  for (const NamedBuffer& buffer : module.buffers()) {
-    tensors.emplace_back(buffer.name, buffer.tensor);
-  }
+  for (const NamedBuffer& buffer : module.buffers()) tensors.emplace_back(buffer.name, buffer.tensor);
   return tensors;
 }
 

@@ -34,9 +34,7 @@ Digest sha256(std::string_view bytes) {
 }
 
 void put_number(std::string& bytes, uint64_t value, int count) {
-  for (int i = 0; i < count; ++i) {
-    bytes.push_back(static_cast<char>(value >> (8 * i)));
-  }
+  for (int i = 0; i < count; ++i) bytes.push_back(static_cast<char>(value >> (8 * i)));
 }
 
 uint64_t get_number(std::string_view bytes, size_t at, int count) {
@@ -68,9 +66,7 @@ class File {
     expect(descriptor_ >= 0);
   }
   ~File() {
-    if (descriptor_ >= 0) {
-      ::close(descriptor_);
-    }
+    if (descriptor_ >= 0) ::close(descriptor_);
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -96,9 +92,7 @@ class File {
     while (filled < count) {
       const ssize_t got = ::read(descriptor_, bytes.data() + filled, count - filled);
       expect(got >= 0 || errno == EINTR);
-      if (got == 0) {
-        break;
-      }
+      if (got == 0) break;
       filled += got > 0 ? static_cast<size_t>(got) : 0;
     }
     bytes.resize(filled);
@@ -110,9 +104,7 @@ class File {
 
  private:
   void expect(bool success) const {
-    if (!success) {
-      fail(what_, path_, errno);
-    }
+    if (!success) fail(what_, path_, errno);
   }
 
   std::string path_;
@@ -125,18 +117,14 @@ class TemporaryFile {
  public:
   explicit TemporaryFile(std::string path) : path_(std::move(path)) { ::unlink(path_.c_str()); }
   ~TemporaryFile() {
-    if (!path_.empty()) {
-      ::unlink(path_.c_str());
-    }
+    if (!path_.empty()) ::unlink(path_.c_str());
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   const std::string& path() const { return path_; }
   void rename_to(const std::string& target) {
-    if (::rename(path_.c_str(), target.c_str()) != 0) {
-      fail("write", target, errno);
-    }
+    if (::rename(path_.c_str(), target.c_str()) != 0) fail("write", target, errno);
     path_.clear();
   }
 
@@ -147,12 +135,8 @@ class TemporaryFile {
 // Renaming would put a file in the place of a device or a pipe.
 void check_target(const std::string& path) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
-    return;
-  }
-  if (S_ISDIR(status.st_mode)) {
-    fail("write", path, EISDIR);
-  }
+  if (::stat(path.c_str(), &status) != 0) return;
+  if (S_ISDIR(status.st_mode)) fail("write", path, EISDIR);
   check<IoError>(S_ISREG(status.st_mode), "archive", "cannot write {}: not a regular file", path);
 }
 
@@ -194,9 +178,7 @@ void save_archive(const Archive& archive, const std::string& path) {
 Archive load_archive(const std::string& path) {
   const File file(path, O_RDONLY | O_NONBLOCK, "read");  // a pipe without a writer must not hang
   const struct stat status = file.status();
-  if (S_ISDIR(status.st_mode)) {
-    fail("read", path, EISDIR);
-  }
+  if (S_ISDIR(status.st_mode)) fail("read", path, EISDIR);
   check<IoError>(S_ISREG(status.st_mode), "archive", "cannot read {}: not a regular file", path);
   const auto file_bytes = static_cast<uint64_t>(status.st_size);
   const std::string header = file.read(header_bytes);

@@ -20,9 +20,7 @@ void write_text(Writer& writer, const std::string& text) {
 
 void write_tensor(Writer& writer, const Tensor& tensor) {
   writer(static_cast<uint8_t>(tensor.dtype()), static_cast<uint64_t>(tensor.rank()));
-  for (const int64_t size : tensor.shape()) {
-    writer(size);
-  }
+  for (const int64_t size : tensor.shape()) writer(size);
   const Tensor plain = tensor.contiguous();
   dispatch_all(plain.dtype(), [&writer, &plain](auto type) {
     using T = decltype(type);
@@ -102,9 +100,7 @@ class Reader {
   static uint64_t elements(const Shape& shape) {
     uint64_t product = 1;
     for (const int64_t size : shape) {
-      if (size == 0) {
-        return 0;
-      }
+      if (size == 0) return 0;
       const auto factor = static_cast<uint64_t>(size);
       const uint64_t most = std::numeric_limits<uint64_t>::max();
       product = product > most / factor ? most : product * factor;

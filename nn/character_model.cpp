@@ -23,15 +23,11 @@ CharacterModelConfig checked(CharacterModelConfig config) {
 }  // namespace
 
 Fields fields(CharacterModelConfig& config) {
-  std::vector<std::string> kinds;
-  for (const LayerKind& kind : layer_kinds()) {
-    kinds.push_back(kind.name);
-  }
   return {
       {.name = "model",
        .target = &config.model,
        .help = "kind of sequence layer",
-       .choices = kinds,
+       .choices = layer_kind_names(),
        .aliases = {"model_type"}},
       {.name = "vocabulary_size",
        .target = &config.vocabulary_size,
@@ -49,7 +45,7 @@ Fields fields(CharacterModelConfig& config) {
        .help = "width of a layer",
        .minimum = 1,
        .maximum = 1 << 16,
-       .aliases = {"hidden", "rnn_size", "n_embd"}},
+       .aliases = {"hidden", "rnn_size"}},
       {.name = "layers",
        .target = &config.layers,
        .help = "layers, one above the other",

@@ -29,7 +29,9 @@ struct LossResult {
   State state;
 };
 
-/// Embedding, a stack of one kind of sequence layer, and a linear head: tokens [B, T] -> logits [B, T, V].
+/// Embedding, a stack of one kind of sequence layer, and a linear head: tokens int64 [B, T] -> logits [B, T, V]. The
+/// constructor throws ValueError for a configuration outside its ranges; forward and loss throw ShapeError for tokens
+/// or a state that do not fit, IndexError for a token or a target outside the vocabulary.
 class CharacterModel : public Module {
  public:
   CharacterModel(const CharacterModelConfig& config, const LayerConfig& layer, Rng& rng, DType dtype = DType::float32);

@@ -5,30 +5,20 @@ namespace {
 
 // An axis that is empty in the initial state (keys and values of attention) may have grown since.
 bool fits(const Shape& got, const Shape& initial) {
-  if (got.rank() != initial.rank() || got[0] != initial[0]) {
-    return false;
-  }
+  if (got.rank() != initial.rank() || got[0] != initial[0]) return false;
   for (int axis = 1; axis < initial.rank(); ++axis) {
-    if (initial[axis] != 0 && got[axis] != initial[axis]) {
-      return false;
-    }
+    if (initial[axis] != 0 && got[axis] != initial[axis]) return false;
   }
   return true;
 }
 
 void check_state(std::string_view layer, const SequenceLayer& self, const State& state, int64_t batch) {
-  const State initial = self.initial_state(batch);
-  for (const auto& [name, expected] : initial.values()) {
-    const Variable& value = state[name];
-    check<ShapeError>(fits(value.shape(), expected.shape()), layer, "state {} must have shape {}: got {}", name,
-                      to_string(expected.shape()), to_string(value.shape()));
-    check<ValueError>(value.dtype() == expected.dtype(), layer, "state {} must be {}: got {}", name,
-                      to_string(expected.dtype()), to_string(value.dtype()));
-  }
-  for (const auto& [name, expected] : initial.counts()) {
-    const Tensor& value = state.count(name);
-    check<ShapeError>(fits(value.shape(), expected.shape()), layer, "state {} must have shape {}: got {}", name,
-                      to_string(expected.shape()), to_string(value.shape()));
+  for (const auto& [name, shape, dtype] : self.state_shapes(batch)) {
+    const Tensor& value = dtype == DType::int64 ? state.count(name) : state[name].value();
+    check<ShapeError>(fits(value.shape(), shape), layer, "state {} must have shape {}: got {}", name, to_string(shape),
+                      to_string(value.shape()));
+    check<ValueError>(value.dtype() == dtype, layer, "state {} must be {}: got {}", name, to_string(dtype),
+                      to_string(value.dtype()));
   }
 }
 
@@ -43,9 +33,7 @@ void check_input(std::string_view layer, const SequenceLayer& self, const Variab
 
 void check_option(std::string_view layer, std::string_view name, const Tensor& option, const Shape& shape,
                   DType dtype) {
-  if (!option.defined()) {
-    return;
-  }
+  if (!option.defined()) return;
   check<ShapeError>(option.shape() == shape, layer, "{} must have shape {}: got {}", name, to_string(shape),
                     to_string(option.shape()));
   check<ValueError>(option.dtype() == dtype, layer, "{} must be {}: got {}", name, to_string(dtype),
@@ -69,9 +57,7 @@ void check_sequence(std::string_view layer, const SequenceLayer& self, const Var
   check_state(layer, self, state, batch);
   check_option(layer, "reset", options.reset, {batch, steps}, DType::boolean);
   check_option(layer, "lengths", options.lengths, {batch}, DType::int64);
-  if (!options.lengths.defined()) {
-    return;
-  }
+  if (!options.lengths.defined()) return;
   for (const int64_t length : options.lengths.to_vector<int64_t>()) {
     check<ValueError>(length >= 0 && length <= steps, layer, "lengths must be in [0, {}]: got {}", steps, length);
   }

@@ -25,12 +25,8 @@ void read(const CharacterModel& model, const Tensor& inputs, const Tensor& targe
 
 State last_row(const State& state) {
   State row;
-  for (const auto& [name, value] : state.values()) {
-    row.set(name, value.value().slice(0, {.start = -1}));
-  }
-  for (const auto& [name, value] : state.counts()) {
-    row.set_count(name, value.slice(0, {.start = -1}));
-  }
+  for (const auto& [name, value] : state.values()) row.set(name, value.value().slice(0, {.start = -1}));
+  for (const auto& [name, value] : state.counts()) row.set_count(name, value.slice(0, {.start = -1}));
   return row;
 }
 

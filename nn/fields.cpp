@@ -8,14 +8,6 @@
 namespace carousel {
 namespace {
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "" : ", ") + name;
-  }
-  return text;
-}
-
 template <class Number>
 void check_number(std::string_view owner, const Field& field, Number value) {
   const double number = static_cast<double>(value);
@@ -26,15 +18,13 @@ void check_number(std::string_view owner, const Field& field, Number value) {
 void check_string(std::string_view owner, const Field& field, const std::string& value) {
   const bool known =
       field.choices.empty() || std::find(field.choices.begin(), field.choices.end(), value) != field.choices.end();
-  check<ValueError>(known, owner, "{} must be one of {}: got '{}'", field.name, joined(field.choices), value);
+  if (!known) throw ValueError(fmt::format("[{}] {}", owner, unknown_name(field.name, value, field.choices)));
 }
 
 // Levenshtein's distance: insertions, deletions and substitutions that turn `a` into `b`.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) {
-    row[j] = j;
-  }
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
     size_t diagonal = row[0];
     row[0] = i;
@@ -59,6 +49,21 @@ void check_fields(std::string_view owner, const Fields& fields) {
       check_string(owner, field, **text);
     }
   }
+}
+
+std::string join(const std::vector<std::string>& names, std::string_view separator) {
+  std::string text;
+  for (const std::string& name : names) {
+    if (&name != &names.front()) text += separator;
+    text += name;
+  }
+  return text;
+}
+
+std::string unknown_name(std::string_view what, std::string_view got, const std::vector<std::string>& names) {
+  const std::string nearest = nearest_name(got, names);
+  return fmt::format("{} must be one of {}: got '{}'", what, join(names), got) +
+         (nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest));
 }
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& names) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -31,6 +32,13 @@ std::string fields_to_json(const Fields& fields);
 /// Sets fields from a JSON object. Throws FormatError for text that is not an object, an unknown name (the nearest
 /// one is suggested) or a value of another type; then checks ranges. On an error no field changes.
 void fields_from_json(std::string_view owner, const std::string& json, const Fields& fields);
+
+/// "a, b, c".
+std::string join(const std::vector<std::string>& names, std::string_view separator = ", ");
+
+/// What to tell a person who typed a name that there is not: "{what} must be one of a, b: got 'x'", and where a name is
+/// near, ", did you mean 'a'?".
+std::string unknown_name(std::string_view what, std::string_view got, const std::vector<std::string>& names);
 
 /// The name in `names` with the smallest edit distance to `name`, or "" when none is near. For "did you mean".
 std::string nearest_name(std::string_view name, const std::vector<std::string>& names);

@@ -55,14 +55,10 @@ Json parse_object(std::string_view owner, const std::string& text) {
 const Field& find_field(std::string_view owner, const std::string& name, const Fields& fields) {
   std::vector<std::string> names;
   for (const Field& field : fields) {
-    if (field.name == name) {
-      return field;
-    }
+    if (field.name == name) return field;
     names.push_back(field.name);
   }
-  const std::string nearest = nearest_name(name, names);
-  throw FormatError(fmt::format("[{}] no field of this name: got '{}'{}", owner, name,
-                                nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
+  throw FormatError(fmt::format("[{}] {}", owner, unknown_name("field", name, names)));
 }
 
 }  // namespace
@@ -90,9 +86,7 @@ void fields_from_json(std::string_view owner, const std::string& json, const Fie
   try {
     check_fields(owner, fields);
   } catch (const ValueError&) {
-    for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
-      assign(*change->first, change->second);
-    }
+    for (auto change = changes.rbegin(); change != changes.rend(); ++change) assign(*change->first, change->second);
     throw;
   }
 }

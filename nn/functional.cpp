@@ -13,6 +13,7 @@
 #include <carousel/tensor/rows.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace carousel {
 namespace {
@@ -43,6 +44,52 @@ Variable dropped(const Variable& x, const Shape& sequence, const kernels::Dropou
   });
 }
 
+// ---- layer norm ----
+
+void check_layer_norm(const Variable& x, const Variable& weight, const Variable& bias, double eps) {
+  check<ShapeError>(x.rank() >= 1 && weight.shape() == Shape{x.size(-1)} && bias.shape() == weight.shape(),
+                    "layer_norm", "weight and bias must have the last size of x: got {}, {} and {}",
+                    to_string(weight.shape()), to_string(bias.shape()), to_string(x.shape()));
+  check<ValueError>(weight.dtype() == x.dtype() && bias.dtype() == x.dtype(), "layer_norm",
+                    "weight and bias must have the dtype of x: got {}, {} and {}", to_string(weight.dtype()),
+                    to_string(bias.dtype()), to_string(x.dtype()));
+  check<ValueError>(std::isfinite(eps) && eps > 0, "layer_norm", "eps must be finite and > 0: got {}", eps);
+}
+
+struct NormalisedRows {
+  Tensor x, gain;      // [rows, D], [D]: what went in
+  Tensor y;            // [rows, D]
+  Tensor mean, scale;  // [rows]; scale = 1 / sqrt(variance + eps)
+};
+
+NormalisedRows normalise(const Tensor& x, const Tensor& gain, const Tensor& shift, double eps) {
+  const kernels::LayerNormShape shape{.rows = x.size(0), .size = x.size(1), .eps = eps};
+  NormalisedRows rows{.x = x,
+                      .gain = gain,
+                      .y = Tensor(x.shape(), x.dtype()),
+                      .mean = Tensor({shape.rows}, x.dtype()),
+                      .scale = Tensor({shape.rows}, x.dtype())};
+  dispatch_floating("layer_norm", x.dtype(), [&shape, &shift, &rows](auto type) {
+    using T = decltype(type);
+    kernels::layer_norm(shape, rows.x.data<T>(), rows.gain.data<T>(), shift.data<T>(), rows.y.mutable_data<T>(),
+                        rows.mean.mutable_data<T>(), rows.scale.mutable_data<T>());
+  });
+  return rows;
+}
+
+// The gradients of x, weight and bias.
+Gradients normalise_backward(const NormalisedRows& rows, double eps, const Tensor& dy) {
+  const kernels::LayerNormShape shape{.rows = dy.size(0), .size = dy.size(1), .eps = eps};
+  Tensor dx(dy.shape(), dy.dtype()), dweight({shape.size}, dy.dtype()), dbias({shape.size}, dy.dtype());
+  dispatch_floating("layer_norm", dy.dtype(), [&shape, &rows, &dy, &dx, &dweight, &dbias](auto type) {
+    using T = decltype(type);
+    kernels::layer_norm_backward(shape, rows.x.data<T>(), rows.gain.data<T>(), rows.mean.data<T>(),
+                                 rows.scale.data<T>(), dy.data<T>(), dx.mutable_data<T>(), dweight.mutable_data<T>(),
+                                 dbias.mutable_data<T>());
+  });
+  return {dx, dweight, dbias};
+}
+
 // ---- cross entropy ----
 
 void check_shapes(const Variable& logits, const Tensor& targets) {
@@ -61,9 +108,7 @@ int64_t count_targets(const Tensor& targets, int64_t classes, const std::optiona
   const int64_t* target = targets.data<int64_t>();
   int64_t counted = 0;
   for (int64_t i = 0; i < targets.numel(); ++i) {
-    if (target[i] == ignore) {
-      continue;
-    }
+    if (target[i] == ignore) continue;
     check<IndexError>(target[i] >= 0 && target[i] < classes, "cross_entropy", "targets must be in [0, {}): got {}",
                       classes, target[i]);
     ++counted;
@@ -126,41 +171,18 @@ Variable dropout(const Variable& x, double probability, uint64_t key) {
 }
 
 Variable layer_norm(const Variable& x, const Variable& weight, const Variable& bias, double eps) {
-  check<ShapeError>(x.rank() >= 1 && weight.shape() == Shape{x.size(-1)} && bias.shape() == weight.shape(),
-                    "layer_norm", "weight and bias must have the last size of x: got {}, {} and {}",
-                    to_string(weight.shape()), to_string(bias.shape()), to_string(x.shape()));
-  check<ValueError>(weight.dtype() == x.dtype() && bias.dtype() == x.dtype(), "layer_norm",
-                    "weight and bias must have the dtype of x: got {}, {} and {}", to_string(weight.dtype()),
-                    to_string(bias.dtype()), to_string(x.dtype()));
+  check_layer_norm(x, weight, bias, eps);
   const RowOrder order(x.value());
-  const Tensor rows = order.rows(x.value()).contiguous();
-  const Tensor gain = weight.value().contiguous();
-  const Tensor shift = bias.value().contiguous();
-  const kernels::LayerNormShape shape{.rows = rows.size(0), .size = rows.size(1), .eps = eps};
-  Tensor y(rows.shape(), x.dtype());
-  Tensor mean({shape.rows}, x.dtype());
-  Tensor scale({shape.rows}, x.dtype());
-  dispatch_floating("layer_norm", x.dtype(), [&shape, &rows, &gain, &shift, &y, &mean, &scale](auto type) {
-    using T = decltype(type);
-    kernels::layer_norm(shape, rows.data<T>(), gain.data<T>(), shift.data<T>(), y.mutable_data<T>(),
-                        mean.mutable_data<T>(), scale.mutable_data<T>());
-  });
-  return record(Op::layer_norm, order.restore(y), {x, weight, bias},
-                [order, shape, rows = Saved(rows), gain = Saved(gain), mean = Saved(mean),
-                 scale = Saved(scale)](const Tensor& dy) {
-                  const Tensor dy_rows = order.rows(dy).contiguous();
-                  Tensor dx(dy_rows.shape(), dy.dtype());
-                  Tensor dweight({shape.size}, dy.dtype());
-                  Tensor dbias({shape.size}, dy.dtype());
-                  dispatch_floating("layer_norm", dy.dtype(),
-                                    [&shape, &rows, &gain, &mean, &scale, &dy_rows, &dx, &dweight, &dbias](auto type) {
-                                      using T = decltype(type);
-                                      kernels::layer_norm_backward(shape, rows.get().data<T>(), gain.get().data<T>(),
-                                                                   mean.get().data<T>(), scale.get().data<T>(),
-                                                                   dy_rows.data<T>(), dx.mutable_data<T>(),
-                                                                   dweight.mutable_data<T>(), dbias.mutable_data<T>());
-                                    });
-                  return Gradients{order.restore(dx), dweight, dbias};
+  const NormalisedRows rows =
+      normalise(order.rows(x.value()).contiguous(), weight.value().contiguous(), bias.value().contiguous(), eps);
+  return record(Op::layer_norm, order.restore(rows.y), {x, weight, bias},
+                [order, eps, rows = Saved(rows.x), gain = Saved(rows.gain), mean = Saved(rows.mean),
+                 scale = Saved(rows.scale)](const Tensor& dy) {
+                  Gradients gradients = normalise_backward(
+                      {.x = rows.get(), .gain = gain.get(), .y = {}, .mean = mean.get(), .scale = scale.get()}, eps,
+                      order.rows(dy).contiguous());
+                  gradients[0] = order.restore(gradients[0]);
+                  return gradients;
                 });
 }
 
@@ -189,7 +211,8 @@ Variable mse(const Variable& prediction, const Variable& target) {
   check<ShapeError>(prediction.shape() == target.shape(), "mse",
                     "prediction and target must have one shape: got {} and {}", to_string(prediction.shape()),
                     to_string(target.shape()));
-  return mean(square(prediction - target));
+  const Variable squares = square(prediction - target);
+  return squares.value().numel() == 0 ? sum(squares) : mean(squares);
 }
 
 }  // namespace carousel

@@ -1,12 +1,19 @@
 #include <carousel/nn/init.h>
 
 #include <carousel/tensor/elementwise.h>
+#include <carousel/tensor/factory.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace carousel::init {
 namespace {
+
+thread_local bool shapes_only = false;
+
+// One zero, seen as often as `shape` asks.
+Tensor shape_alone(const Shape& shape, DType dtype) { return zeros({}, dtype).expand(shape); }
 
 struct Fans {
   double in;
@@ -26,35 +33,32 @@ void orthonormalise(std::vector<std::vector<double>>& columns) {
     for (int pass = 0; pass < 2; ++pass) {
       for (size_t k = 0; k < j; ++k) {
         double along = 0;
-        for (size_t i = 0; i < column.size(); ++i) {
-          along += column[i] * columns[k][i];
-        }
-        for (size_t i = 0; i < column.size(); ++i) {
-          column[i] -= along * columns[k][i];
-        }
+        for (size_t i = 0; i < column.size(); ++i) along += column[i] * columns[k][i];
+        for (size_t i = 0; i < column.size(); ++i) column[i] -= along * columns[k][i];
       }
     }
     double squares = 0;
-    for (const double value : column) {
-      squares += value * value;
-    }
-    for (double& value : column) {
-      value /= std::sqrt(squares);
-    }
+    for (const double value : column) squares += value * value;
+    for (double& value : column) value /= std::sqrt(squares);
   }
 }
 
 }  // namespace
 
+ShapesOnly::ShapesOnly() : before_(std::exchange(shapes_only, true)) {}
+ShapesOnly::~ShapesOnly() { shapes_only = before_; }
+
 Tensor uniform(const Shape& shape, double bound, Rng& rng, DType dtype) {
   check<ValueError>(std::isfinite(bound) && bound >= 0, "init::uniform", "bound must be finite and >= 0: got {}",
                     bound);
+  if (shapes_only) return shape_alone(shape, dtype);
   return rng.uniform(shape, -bound, bound, dtype);
 }
 
 Tensor normal(const Shape& shape, double deviation, Rng& rng, DType dtype) {
   check<ValueError>(std::isfinite(deviation) && deviation >= 0, "init::normal",
                     "deviation must be finite and >= 0: got {}", deviation);
+  if (shapes_only) return shape_alone(shape, dtype);
   return rng.normal(shape, 0, deviation, dtype);
 }
 
@@ -78,6 +82,7 @@ Tensor kaiming_normal(const Shape& shape, Rng& rng, DType dtype) {
 
 Tensor orthogonal(const Shape& shape, Rng& rng, double gain, DType dtype) {
   fans("init::orthogonal", shape);
+  if (shapes_only) return shape_alone(shape, dtype);
   const int64_t length = std::max(shape[0], shape[1]);
   const int64_t count = std::min(shape[0], shape[1]);
   const std::vector<double> values = rng.normal({count, length}, 0, 1, DType::float64).to_vector<double>();
@@ -88,9 +93,7 @@ Tensor orthogonal(const Shape& shape, Rng& rng, double gain, DType dtype) {
   orthonormalise(vectors);
 
   std::vector<double> flat;
-  for (const std::vector<double>& vector : vectors) {
-    flat.insert(flat.end(), vector.begin(), vector.end());
-  }
+  for (const std::vector<double>& vector : vectors) flat.insert(flat.end(), vector.begin(), vector.end());
   const Tensor rows = Tensor::from(flat, {count, length}) * gain;
   return (shape[0] <= shape[1] ? rows : rows.transpose(0, 1)).contiguous().to(dtype);
 }

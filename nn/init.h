@@ -3,8 +3,23 @@
 #include <carousel/tensor/random.h>
 #include <carousel/tensor/tensor.h>
 
-/// Initial values. fan_in and fan_out are the last and first size of a matrix [out, in].
+/// Initial values. fan_in and fan_out are the last and first size of a matrix [out, in]. All but uniform and normal
+/// throw ShapeError for what is not a matrix with positive sizes; those two ValueError for a bound or deviation that is
+/// negative or not finite.
 namespace carousel::init {
+
+/// While one lives, this thread's initialisers give tensors of zeros that take no memory, and draw nothing: a model
+/// made under it has shapes to compare, but cannot be used.
+class ShapesOnly {
+ public:
+  ShapesOnly();
+  ~ShapesOnly();
+  ShapesOnly(const ShapesOnly&) = delete;
+  ShapesOnly& operator=(const ShapesOnly&) = delete;
+
+ private:
+  bool before_;
+};
 
 Tensor uniform(const Shape& shape, double bound, Rng& rng, DType dtype = DType::float32);  ///< U(-bound, bound)
 Tensor normal(const Shape& shape, double deviation, Rng& rng, DType dtype = DType::float32);

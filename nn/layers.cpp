@@ -15,9 +15,7 @@ Linear::Linear(int64_t input_size, int64_t output_size, const Config& config, Rn
                     output_size);
   const double bound = 1 / std::sqrt(static_cast<double>(input_size));
   weight_ = add_parameter("weight", init::uniform({output_size, input_size}, bound, rng, dtype), Decay::yes);
-  if (config.bias) {
-    bias_ = add_parameter("bias", init::uniform({output_size}, bound, rng, dtype), Decay::no);
-  }
+  if (config.bias) bias_ = add_parameter("bias", init::uniform({output_size}, bound, rng, dtype), Decay::no);
 }
 
 Variable Linear::forward(const Variable& x) const { return linear(x, weight_, bias_); }
@@ -32,7 +30,7 @@ Variable Embedding::forward(const Tensor& tokens) const { return take_rows(weigh
 
 LayerNorm::LayerNorm(int64_t size, const Config& config, DType dtype) : config_(config) {
   check<ValueError>(size > 0, "LayerNorm", "size must be positive: got {}", size);
-  check<ValueError>(std::isfinite(config.eps) && config.eps >= 0, "LayerNorm", "eps must be finite and >= 0: got {}",
+  check<ValueError>(std::isfinite(config.eps) && config.eps > 0, "LayerNorm", "eps must be finite and > 0: got {}",
                     config.eps);
   weight_ = add_parameter("weight", ones({size}, dtype), Decay::no);
   bias_ = add_parameter("bias", zeros({size}, dtype), Decay::no);
@@ -46,9 +44,7 @@ Dropout::Dropout(double probability) : probability_(probability) {
 }
 
 Variable Dropout::forward(const Variable& x, Rng& rng) const {
-  if (!training() || probability_ == 0) {
-    return x;
-  }
+  if (!training() || probability_ == 0) return x;
   return dropout(x, probability_, rng.next_u64());
 }
 

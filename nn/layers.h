@@ -5,7 +5,8 @@
 
 namespace carousel {
 
-/// y = x W^T + b: x [.., D] -> [.., H]. Parameters weight [H, D], bias [H], both U(-1/sqrt(D), 1/sqrt(D)).
+/// y = x W^T + b: x [.., D] -> [.., H]. Parameters weight [H, D], bias [H], both U(-1/sqrt(D), 1/sqrt(D)). Throws
+/// ValueError for sizes that are not positive; forward throws ShapeError or ValueError for an x that does not fit.
 class Linear : public Module {
  public:
   struct Config {
@@ -18,7 +19,8 @@ class Linear : public Module {
   Variable weight_, bias_;
 };
 
-/// Rows of weight [V, D] at int64 tokens [..] -> [.., D]. Weights N(0, 1). Throws IndexError naming token and V.
+/// Rows of weight [V, D] at int64 tokens [..] -> [.., D]. Weights N(0, 1). Throws ValueError for sizes that are
+/// not positive; forward throws IndexError naming token and V.
 class Embedding : public Module {
  public:
   Embedding(int64_t vocabulary_size, int64_t embedding_size, Rng& rng, DType dtype = DType::float32);
@@ -29,7 +31,8 @@ class Embedding : public Module {
 };
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias over the last axis (Ba, Kiros, Hinton 2016), two-pass variance.
-/// Parameters weight [D] = 1, bias [D] = 0, neither decayed.
+/// Parameters weight [D] = 1, bias [D] = 0, neither decayed. x and the result are [.., D]. Throws ValueError for a size
+/// or an eps that is not positive; forward throws as layer_norm.
 class LayerNorm : public Module {
  public:
   struct Config {
@@ -44,7 +47,8 @@ class LayerNorm : public Module {
 };
 
 /// Inverted dropout (Srivastava and others 2014): in training each element is zeroed with probability p and the rest
-/// divided by 1 - p; in evaluation, the identity.
+/// divided by 1 - p; in evaluation, the identity. x and the result have one shape, any; forward draws one number from
+/// rng for the mask.
 class Dropout : public Module {
  public:
   explicit Dropout(double probability);  ///< throws ValueError outside [0, 1)

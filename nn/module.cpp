@@ -34,36 +34,24 @@ std::vector<NamedBuffer> Module::buffers() const {
 
 void Module::collect(const std::string& prefix, std::vector<NamedParameter>& parameters,
                      std::vector<NamedBuffer>& buffers) const {
-  for (const NamedParameter& own : parameters_) {
-    parameters.push_back({prefix + own.name, own.variable, own.decay});
-  }
-  for (const NamedBuffer& own : buffers_) {
-    buffers.push_back({prefix + own.name, own.tensor});
-  }
-  for (const auto& [name, child] : children_) {
-    child->collect(prefix + name + ".", parameters, buffers);
-  }
+  for (const NamedParameter& own : parameters_) parameters.push_back({prefix + own.name, own.variable, own.decay});
+  for (const NamedBuffer& own : buffers_) buffers.push_back({prefix + own.name, own.tensor});
+  for (const auto& [name, child] : children_) child->collect(prefix + name + ".", parameters, buffers);
 }
 
 int64_t Module::parameter_count() const {
   int64_t count = 0;
-  for (const NamedParameter& parameter : parameters()) {
-    count += parameter.variable.value().numel();
-  }
+  for (const NamedParameter& parameter : parameters()) count += parameter.variable.value().numel();
   return count;
 }
 
 void Module::zero_grad() {
-  for (NamedParameter& parameter : parameters()) {
-    parameter.variable.zero_grad();
-  }
+  for (NamedParameter& parameter : parameters()) parameter.variable.zero_grad();
 }
 
 void Module::train(bool on) {
   training_ = on;
-  for (const auto& [name, child] : children_) {
-    child->train(on);
-  }
+  for (const auto& [name, child] : children_) child->train(on);
 }
 
 Variable Module::add_parameter(std::string name, Tensor value, Decay decay) {

@@ -24,19 +24,17 @@ const std::vector<LayerKind>& layer_kinds() {
   return kinds;
 }
 
-const LayerKind& layer_kind(std::string_view name) {
+std::vector<std::string> layer_kind_names() {
   std::vector<std::string> names;
-  std::string list;
+  for (const LayerKind& kind : layer_kinds()) names.push_back(kind.name);
+  return names;
+}
+
+const LayerKind& layer_kind(std::string_view name) {
   for (const LayerKind& candidate : layer_kinds()) {
-    if (candidate.name == name) {
-      return candidate;
-    }
-    names.push_back(candidate.name);
-    list += (list.empty() ? "" : ", ") + candidate.name;
+    if (candidate.name == name) return candidate;
   }
-  const std::string nearest = nearest_name(name, names);
-  throw ValueError(fmt::format("[layer_kind] model must be one of {}: got '{}'{}", list, name,
-                               nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
+  throw ValueError(fmt::format("[layer_kind] {}", unknown_name("model", name, layer_kind_names())));
 }
 
 }  // namespace carousel

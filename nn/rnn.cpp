@@ -4,12 +4,8 @@
 #include <carousel/autograd/matmul.h>
 #include <carousel/autograd/record.h>
 #include <carousel/nn/init.h>
-#include <carousel/tensor/compare.h>
-#include <carousel/tensor/elementwise.h>
-#include <carousel/tensor/factory.h>
+#include <carousel/nn/recurrent.h>
 #include <carousel/tensor/kernels/elman.h>
-#include <carousel/tensor/matmul.h>
-#include <carousel/tensor/reduce.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,19 +13,12 @@
 namespace carousel {
 namespace {
 
-// Steps that a visitor is shown at once, so that looking at a long sequence takes little memory.
-constexpr int64_t visited_steps = 32;
+using namespace recurrent;  // NOLINT: the parts this layer is put together from
 
-Tensor time_major(const Tensor& x) { return x.transpose(0, 1).contiguous(); }
-
-// [T, B, ..] as the matrix [T B, ..].
-Tensor all_rows(const Tensor& sequence) { return sequence.reshape({sequence.size(0) * sequence.size(1), sequence.size(2)}); }
-
-// What the forward and the backward kernel are told besides the numbers. Inside, sequences are time-major.
+// What the forward and the backward kernel are told besides the numbers.
 struct Setting {
   kernels::Nonlinearity nonlinearity;
-  Tensor reset;    // [T, B] or undefined
-  Tensor lengths;  // [B] or undefined
+  Breaks breaks;
 
   // Steps first .. first + steps - 1 of the sequence h [T, B, H].
   kernels::ElmanSequence sequence(const Tensor& h, int64_t first, int64_t steps) const {
@@ -37,8 +26,8 @@ struct Setting {
             .batch = h.size(1),
             .hidden = h.size(2),
             .nonlinearity = nonlinearity,
-            .reset = reset.defined() ? reset.data<bool>() + first * h.size(1) : nullptr,
-            .lengths = lengths.defined() ? lengths.data<int64_t>() : nullptr,
+            .reset = breaks.reset_from(first),
+            .lengths = breaks.lengths_or_null(),
             .first_step = first};
   }
 };
@@ -99,15 +88,31 @@ InnerGradients run_backward(const Setting& setting, const Tensor& weight_hh, con
   return out;
 }
 
-// dW_hh = sum over steps and rows of dz_t h_{t-1}^T, where the state was not reset in between.
-Tensor recurrent_weight_gradient(const Tensor& dz, const Tensor& h, const Tensor& h0, const Tensor& reset) {
-  const Tensor live = reset.defined() ? where(reset.unsqueeze(2), zeros({}, dz.dtype()), dz) : dz;
-  Tensor gradient = matmul(live.select(0, 0).transpose(0, 1), h0);
-  if (h.size(0) > 1) {
-    const Tensor later = all_rows(live.slice(0, {.start = 1})), earlier = all_rows(h.slice(0, {.stop = -1}));
-    add_(gradient, matmul(later.transpose(0, 1), earlier));
-  }
-  return gradient;
+// What forward leaves for backward. Sequences are time-major.
+struct Kept {
+  kernels::Nonlinearity nonlinearity;
+  SavedBreaks breaks;
+  Saved inputs;  // [T, B, D]
+  Saved h0, h;   // [B, H], [T, B, H]
+  Saved w_ih, w_hh;
+  Visit visit;
+  bool wants_dx;
+};
+
+// The gradients of x, h0, W_ih, W_hh and the two biases, from those of the outputs and of the last state.
+Gradients backward(const Kept& kept, std::span<const Tensor> dys) {
+  const Setting setting{kept.nonlinearity, kept.breaks.get()};
+  const Tensor &h = kept.h.get(), &w_hh = kept.w_hh.get();
+  const Tensor dy = time_major(dys[0]), dlast = dys[1].defined() ? dys[1].contiguous() : dys[1];
+  const auto run = h.dtype() == DType::float32 ? run_backward<float> : run_backward<double>;
+  const InnerGradients inner = run(setting, w_hh, h, dy, dlast, kept.visit);
+  const Tensor dbias = bias_gradient(inner.dz);
+  return {kept.wants_dx ? input_gradient(inner.dz, kept.w_ih.get()) : Tensor(),
+          inner.dh0,
+          input_weight_gradient(inner.dz, kept.inputs.get()),
+          recurrent_weight_gradient(inner.dz, kept.h0.get(), h, setting.breaks),
+          dbias,
+          dbias};
 }
 
 }  // namespace
@@ -134,7 +139,7 @@ int64_t Rnn::input_size() const { return weight_ih_.size(1); }
 int64_t Rnn::output_size() const { return weight_ih_.size(0); }
 DType Rnn::dtype() const { return weight_ih_.dtype(); }
 
-State Rnn::initial_state(int64_t batch) const { return {{"h", zeros({batch, output_size()}, dtype())}}; }
+std::vector<StateShape> Rnn::state_shapes(int64_t batch) const { return {{"h", {batch, output_size()}, dtype()}}; }
 
 Variable Rnn::activate(const Variable& z) const { return config_.nonlinearity == "tanh" ? tanh(z) : relu(z); }
 
@@ -147,43 +152,31 @@ StepResult Rnn::step(const Variable& x_t, const State& state, const StepOptions&
 
 SequenceResult Rnn::forward(const Variable& x, const State& state, const SequenceOptions& options) const {
   check_sequence("Rnn", *this, x, state, options);
-  const int64_t batch = x.size(0), steps = x.size(1), hidden = output_size();
-  if (steps == 0) return {zeros({batch, 0, hidden}, dtype()), state};
+  const Variable& start = state["h"];
+  const std::vector<Variable> parents{x, start, weight_ih_, weight_hh_, bias_ih_, bias_hh_};
+  // Laying W_hh out for the kernel costs more than one step; no steps need none.
+  if (x.size(1) == 0 || (x.size(1) == 1 && !needs_grad(parents))) return unroll(x, state, options);
 
   const Setting setting{
       .nonlinearity = config_.nonlinearity == "tanh" ? kernels::Nonlinearity::tanh : kernels::Nonlinearity::relu,
-      .reset = options.reset.defined() ? time_major(options.reset) : Tensor(),
-      .lengths = options.lengths.defined() ? options.lengths.contiguous() : Tensor()};
-  const Variable& start = state["h"];
-  const Tensor inputs = time_major(x.value()), h0 = start.value().contiguous();
-  Tensor before = matmul(all_rows(inputs), weight_ih_.value().transpose(0, 1));
-  add_(before, bias_ih_.value() + bias_hh_.value());
-  before = before.reshape({steps, batch, hidden});
-  const bool single = dtype() == DType::float32;
-  const Outputs out = (single ? run_forward<float> : run_forward<double>)(setting, weight_hh_.value(), h0, before);
+      .breaks = Breaks::of(options)};
+  const Tensor inputs = setting.breaks.without_padding(time_major(x.value()));
+  const Tensor h0 = start.value().contiguous(), &w_hh = weight_hh_.value();
+  const Tensor before = project(inputs, weight_ih_.value(), bias_ih_.value(), bias_hh_.value());
+  const auto run = dtype() == DType::float32 ? run_forward<float> : run_forward<double>;
+  const Outputs out = run(setting, w_hh, h0, before);
 
-  const std::vector<Variable> parents{x, start, weight_ih_, weight_hh_, bias_ih_, bias_hh_};
-  const Variables results = record(
-      Op::rnn, {out.h.transpose(0, 1), out.last}, parents,
-      [setting, visit = Visit{options.visitor, options.path}, inputs = Saved(inputs), h0 = Saved(h0),
-       h = Saved(out.h), w_ih = Saved(weight_ih_.value()), w_hh = Saved(weight_hh_.value()),
-       single,
-       wants_dx = x.requires_grad()](std::span<const Tensor> dys) -> Gradients {
-        const Tensor dy = dys[0].defined() ? time_major(dys[0]) : Tensor();
-        const Tensor dlast = dys[1].defined() ? dys[1].contiguous() : Tensor();
-        const auto [dz, dh0] =
-            (single ? run_backward<float> : run_backward<double>)(setting, w_hh.get(), h.get(), dy, dlast, visit);
-        const Tensor rows = all_rows(dz);
-        Tensor dx;
-        if (wants_dx) {
-          const Shape shape{dz.size(0), dz.size(1), w_ih.get().size(1)};
-          dx = matmul(rows, w_ih.get()).reshape(shape).transpose(0, 1);
-        }
-        const Tensor dw_ih = matmul(rows.transpose(0, 1), all_rows(inputs.get()));
-        const Tensor dw_hh = recurrent_weight_gradient(dz, h.get(), h0.get(), setting.reset);
-        const Tensor dbias = sum(rows, {0});  // the two biases are only ever added
-        return {dx, dh0, dw_ih, dw_hh, dbias, dbias};
-      });
+  const Kept kept{.nonlinearity = setting.nonlinearity,
+                  .breaks = SavedBreaks(setting.breaks),
+                  .inputs = Saved(inputs),
+                  .h0 = Saved(h0),
+                  .h = Saved(out.h),
+                  .w_ih = Saved(weight_ih_.value()),
+                  .w_hh = Saved(w_hh),
+                  .visit = {options.visitor, options.path},
+                  .wants_dx = x.requires_grad()};
+  const Variables results = record(Op::rnn, {out.h.transpose(0, 1), out.last}, parents,
+                                   [kept](std::span<const Tensor> dys) { return backward(kept, dys); });
   return {results[0], {{"h", results[1]}}};
 }
 

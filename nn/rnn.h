@@ -14,8 +14,10 @@ Fields fields(RnnConfig& config);
 /// The simple recurrent network of Elman (Finding Structure in Time, 1990), in PyTorch's parametrisation:
 ///   h_t = f(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh),  y_t = h_t,  f = tanh or relu.
 /// Parameters: weight_ih [H, D], weight_hh [H, H], bias_ih [H], bias_hh [H], all U(-1/sqrt(H), 1/sqrt(H)).
-/// State: h [B, H]. The fused forward is one node a sequence; it saves x and h, and its backward shows a visitor the
-/// saved "h" and the total gradient "h".
+/// State: h [B, H]. The fused forward, x [B, T, D] -> y [B, T, H], is one node a sequence; it saves x, h, the weights
+/// and the masks, and its backward shows a visitor the saved "h" and the total gradient "h", up to 32 steps a call, the
+/// last ones first. The constructor throws ValueError for sizes that are not positive and a nonlinearity that there is
+/// not.
 class Rnn : public SequenceLayer {
  public:
   Rnn(int64_t input_size, int64_t hidden_size, const RnnConfig& config, Rng& rng, DType dtype = DType::float32);
@@ -24,7 +26,7 @@ class Rnn : public SequenceLayer {
   int64_t output_size() const override;
   DType dtype() const override;
   int64_t state_size(int64_t) const override { return output_size(); }
-  State initial_state(int64_t batch) const override;
+  std::vector<StateShape> state_shapes(int64_t batch) const override;
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
   SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;
 

@@ -46,6 +46,13 @@ struct SequenceResult {
   State state;      ///< after the last step
 };
 
+/// One entry of a layer's State.
+struct StateShape {
+  std::string name;
+  Shape shape;  ///< [B, ..]; an axis of size 0 grows with the sequence (keys and values of attention)
+  DType dtype;  ///< int64: bookkeeping, one of State::counts()
+};
+
 /// One way to remember. `step` is the readable definition; `forward` over a whole sequence is the same unrolled, unless
 /// a layer has a fused kernel, which tests hold to the unrolled one.
 class SequenceLayer : public Module {
@@ -55,12 +62,15 @@ class SequenceLayer : public Module {
   virtual DType dtype() const = 0;
   /// Numbers that one row carries after t tokens.
   virtual int64_t state_size(int64_t t) const = 0;
-  virtual State initial_state(int64_t batch) const = 0;  ///< zeros, without history
+  /// What a State of `batch` rows holds, in order.
+  virtual std::vector<StateShape> state_shapes(int64_t batch) const = 0;
+  State initial_state(int64_t batch) const;  ///< zeros of state_shapes(batch), without history
 
-  /// x_t [B, D], state -> (y_t [B, H], state). Throws ShapeError naming what does not fit.
+  /// x_t [B, D], state -> (y_t [B, H], state). Throws ShapeError, ValueError or IndexError naming what does not fit.
   virtual StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const = 0;
 
-  /// x [B, T, D], state -> (y [B, T, H], state). T = 0 gives an empty output and the state as it came.
+  /// x [B, T, D], state -> (y [B, T, H], state). T = 0 gives an empty output and the state as it came. What stands in x
+  /// behind the end of a row (`lengths`) does not matter, be it NaN. Throws as `step` does.
   virtual SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const;
 
   /// forward by the definition: one step() after another.
@@ -71,7 +81,8 @@ class SequenceLayer : public Module {
 /// undefined. How a step() begins.
 State reset_rows(const State& state, const Tensor& reset);
 
-/// Throws ShapeError or ValueError, naming `layer`, unless x, state, reset and lengths fit.
+/// Throws ShapeError, ValueError or (for a missing entry of the state) IndexError unless x, state, reset and lengths
+/// fit.
 void check_sequence(std::string_view layer, const SequenceLayer& self, const Variable& x, const State& state,
                     const SequenceOptions& options);
 /// The same for one step: x_t [B, D].

@@ -38,18 +38,18 @@ DType Stack::dtype() const { return layers_.front()->dtype(); }
 
 int64_t Stack::state_size(int64_t t) const {
   int64_t size = 0;
-  for (const auto& layer : layers_) {
-    size += layer->state_size(t);
-  }
+  for (const auto& layer : layers_) size += layer->state_size(t);
   return size;
 }
 
-State Stack::initial_state(int64_t batch) const {
-  State state;
+std::vector<StateShape> Stack::state_shapes(int64_t batch) const {
+  std::vector<StateShape> shapes;
   for (size_t i = 0; i < layers_.size(); ++i) {
-    state.set_part(std::to_string(i), layers_[i]->initial_state(batch));
+    for (const StateShape& own : layers_[i]->state_shapes(batch)) {
+      shapes.push_back({std::to_string(i) + "." + own.name, own.shape, own.dtype});
+    }
   }
-  return state;
+  return shapes;
 }
 
 StepResult Stack::step(const Variable& x_t, const State& state, const StepOptions& options) const {
@@ -82,9 +82,7 @@ SequenceResult Stack::forward(const Variable& x, const State& state, const Seque
 Variable Stack::between(const Variable& output, size_t layer, const std::optional<uint64_t>& key,
                         int64_t first_step) const {
   const bool last = layer + 1 == layers_.size();
-  if (last || dropout_ == 0 || !key || !training()) {
-    return output;
-  }
+  if (last || dropout_ == 0 || !key || !training()) return output;
   return sequence_dropout(output, dropout_, derived_key(*key, layer, KeyUse::between), first_step);
 }
 

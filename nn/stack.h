@@ -7,8 +7,10 @@
 
 namespace carousel {
 
-/// Layers one above the other, with dropout on what passes between them (not after the last). Its State holds each
-/// layer's under "0.", "1.", ...
+/// Layers one above the other: x [B, T, D] of the lowest -> y [B, T, H] of the highest, with dropout on what passes
+/// between them in training, under a dropout key (not after the last; every layer, step and row has a mask of its own).
+/// Its State holds each layer's under "0.", "1.", ...; a visitor is shown every layer, the highest first, under the
+/// names "layers.0", "layers.1", ...
 class Stack : public SequenceLayer {
  public:
   /// Throws ValueError when empty, ShapeError when a layer's input is not the one below's output.
@@ -18,7 +20,7 @@ class Stack : public SequenceLayer {
   int64_t output_size() const override;
   DType dtype() const override;
   int64_t state_size(int64_t t) const override;
-  State initial_state(int64_t batch) const override;
+  std::vector<StateShape> state_shapes(int64_t batch) const override;
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
   SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;
 

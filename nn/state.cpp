@@ -1,5 +1,7 @@
 #include <carousel/nn/state.h>
 
+#include <carousel/nn/fields.h>
+
 #include <algorithm>
 
 namespace carousel {
@@ -12,14 +14,12 @@ auto find(std::vector<std::pair<std::string, T>>& entries, std::string_view name
 
 template <class T>
 const T& get(const std::vector<std::pair<std::string, T>>& entries, std::string_view name) {
-  std::string names;
+  std::vector<std::string> names;
   for (const auto& [held, value] : entries) {
-    if (held == name) {
-      return value;
-    }
-    names += (names.empty() ? "" : ", ") + held;
+    if (held == name) return value;
+    names.push_back(held);
   }
-  throw IndexError(fmt::format("[State] no entry of this name: got '{}', there is '{}'", name, names));
+  throw IndexError(fmt::format("[State] {}", unknown_name("entry", name, names)));
 }
 
 template <class T>
@@ -46,9 +46,7 @@ void State::set_count(std::string name, Tensor value) { put(counts_, std::move(n
 
 State State::detach() const {
   State detached = *this;
-  for (auto& [name, value] : detached.values_) {
-    value = value.detach();
-  }
+  for (auto& [name, value] : detached.values_) value = value.detach();
   return detached;
 }
 
@@ -56,26 +54,18 @@ State State::part(std::string_view prefix) const {
   const std::string begin = std::string(prefix) + ".";
   State part;
   for (const auto& [name, value] : values_) {
-    if (const std::string_view rest = below(name, begin); !rest.empty()) {
-      part.values_.emplace_back(rest, value);
-    }
+    if (const std::string_view rest = below(name, begin); !rest.empty()) part.values_.emplace_back(rest, value);
   }
   for (const auto& [name, value] : counts_) {
-    if (const std::string_view rest = below(name, begin); !rest.empty()) {
-      part.counts_.emplace_back(rest, value);
-    }
+    if (const std::string_view rest = below(name, begin); !rest.empty()) part.counts_.emplace_back(rest, value);
   }
   return part;
 }
 
 void State::set_part(std::string_view prefix, const State& part) {
   const std::string begin = std::string(prefix) + ".";
-  for (const auto& [name, value] : part.values_) {
-    set(begin + name, value);
-  }
-  for (const auto& [name, value] : part.counts_) {
-    set_count(begin + name, value);
-  }
+  for (const auto& [name, value] : part.values_) set(begin + name, value);
+  for (const auto& [name, value] : part.counts_) set_count(begin + name, value);
 }
 
 }  // namespace carousel

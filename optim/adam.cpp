@@ -9,17 +9,18 @@
 namespace carousel {
 namespace {
 
-AdamConfig decoupled(AdamConfig config) {
-  config.decoupled = true;
-  return config;
-}
-
 bool is_beta(double beta) { return beta >= 0 && beta < 1; }
 
 }  // namespace
 
-Adam::Adam(std::vector<NamedParameter> parameters, const AdamConfig& config)
-    : Optimizer(std::move(parameters), config.weight_decay), config_(config) {
+Adam::Adam(const std::vector<NamedParameter>& parameters, const AdamConfig& config)
+    : Adam(split_by_decay(parameters, config.weight_decay), config, Decay::coupled) {}
+
+Adam::Adam(std::vector<ParameterGroup> groups, const AdamConfig& config)
+    : Adam(with_own_decay(std::move(groups), config.weight_decay), config, Decay::coupled) {}
+
+Adam::Adam(std::vector<ParameterGroup> groups, const AdamConfig& config, Decay decay)
+    : Optimizer(std::move(groups)), config_(config), decay_(decay) {
   check<ValueError>(is_beta(config.beta1) && is_beta(config.beta2), "Adam", "betas must be in [0, 1): got {} and {}",
                     config.beta1, config.beta2);
   check<ValueError>(std::isfinite(config.eps) && config.eps > 0, "Adam", "eps must be finite and > 0: got {}",
@@ -30,15 +31,14 @@ Optimizer::Slots Adam::make_slots(const Tensor& parameter) const {
   return {{"m", zeros_like(parameter)}, {"v", zeros_like(parameter)}};
 }
 
-void Adam::update(Tensor& parameter, const Tensor& gradient, Slots& slots, double lr, double weight_decay,
-                  int64_t step) const {
-  const kernels::AdamStep constants{.lr = lr,
+void Adam::update(Tensor& parameter, const Tensor& gradient, Slots& slots, const Update& update) const {
+  const kernels::AdamStep constants{.lr = update.lr,
                                     .beta1 = config_.beta1,
                                     .beta2 = config_.beta2,
                                     .eps = config_.eps,
-                                    .weight_decay = weight_decay,
-                                    .decoupled = config_.decoupled,
-                                    .step = step};
+                                    .weight_decay = update.weight_decay,
+                                    .decoupled = decay_ == Decay::decoupled,
+                                    .step = update.number};
   dispatch_floating("Adam", parameter.dtype(), [&](auto type) {
     using T = decltype(type);
     kernels::adam(parameter.numel(), constants, gradient.data<T>(), parameter.mutable_data<T>(),
@@ -46,7 +46,10 @@ void Adam::update(Tensor& parameter, const Tensor& gradient, Slots& slots, doubl
   });
 }
 
-AdamW::AdamW(std::vector<NamedParameter> parameters, AdamConfig config)
-    : Adam(std::move(parameters), decoupled(config)) {}
+AdamW::AdamW(const std::vector<NamedParameter>& parameters, const AdamConfig& config)
+    : Adam(split_by_decay(parameters, config.weight_decay), config, Decay::decoupled) {}
+
+AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamConfig& config)
+    : Adam(with_own_decay(std::move(groups), config.weight_decay), config, Decay::decoupled) {}
 
 }  // namespace carousel

@@ -3,17 +3,16 @@
 namespace carousel {
 namespace {
 
-constexpr std::string_view counters_name = "training/counters";  // int64 [5], in the order of the enum
-enum Counter { updates, optimizer_updates, position, rng_seed, rng_counter, counter_count };
+constexpr std::string_view counters_name = "training/counters";  // int64 [4], in the order of the enum
+enum Counter { updates, position, rng_seed, rng_counter, counter_count };
 
 const std::string optimizer_prefix = "optimizer/";
 const std::string values_prefix = "carried/value/";
 const std::string counts_prefix = "carried/count/";
 
-Tensor counters_of(const Optimizer& optimizer, const TrainingState& training) {
+Tensor counters_of(const TrainingState& training) {
   std::vector<int64_t> counters(counter_count);
   counters[updates] = training.step;
-  counters[optimizer_updates] = optimizer.steps();
   counters[position] = training.position;
   counters[rng_seed] = static_cast<int64_t>(training.rng.seed());
   counters[rng_counter] = static_cast<int64_t>(training.rng.counter());
@@ -21,12 +20,8 @@ Tensor counters_of(const Optimizer& optimizer, const TrainingState& training) {
 }
 
 void save_state(const State& state, Archive& archive) {
-  for (const auto& [name, value] : state.values()) {
-    archive.tensors[values_prefix + name] = value.value().clone();
-  }
-  for (const auto& [name, value] : state.counts()) {
-    archive.tensors[counts_prefix + name] = value.clone();
-  }
+  for (const auto& [name, value] : state.values()) archive.tensors[values_prefix + name] = value.value().clone();
+  for (const auto& [name, value] : state.counts()) archive.tensors[counts_prefix + name] = value.clone();
 }
 
 // In the order of names, not of the layer that made it: a State is a set.
@@ -48,9 +43,8 @@ std::vector<int64_t> checked_counters(const Archive& archive) {
                      "{}: {} must be int64 [{}]: got {} {}", archive.source, counters_name, int{counter_count},
                      to_string(tensor.dtype()), to_string(tensor.shape()));
   std::vector<int64_t> counters = tensor.to_vector<int64_t>();
-  const bool counts = counters[updates] >= 0 && counters[optimizer_updates] >= 0 && counters[position] >= 0;
-  check<FormatError>(counts, "resume", "{}: counts must be >= 0: got {}, {} and {}", archive.source, counters[updates],
-                     counters[optimizer_updates], counters[position]);
+  check<FormatError>(counters[updates] >= 0 && counters[position] >= 0, "resume",
+                     "{}: counts must be >= 0: got {} and {}", archive.source, counters[updates], counters[position]);
   return counters;
 }
 
@@ -61,25 +55,28 @@ void save_checkpoint(const std::string& path, const CharacterModel& model, const
   Archive archive;
   save_model(model, vocabulary, archive);
   save_tensors(optimizer.state(), optimizer_prefix, archive);
-  archive.tensors[std::string(counters_name)] = counters_of(optimizer, training);
+  archive.tensors[std::string(counters_name)] = counters_of(training);
   archive.texts["training/options"] = training.options;
   save_state(training.carried, archive);
   save_archive(archive, path);
 }
 
-TrainingState resume(const Archive& archive, CharacterModel& model, Optimizer& optimizer) {
+TrainingState training_state(const Archive& archive) {
   const std::vector<int64_t> counters = checked_counters(archive);
-  TrainingState training{
+  return {
       .step = counters[updates],
       .position = counters[position],
       .rng = Rng(static_cast<uint64_t>(counters[rng_seed]), static_cast<uint64_t>(counters[rng_counter])),
       .carried = load_state(archive),
       .options = archive.text("training/options"),
   };
+}
+
+TrainingState resume(const Archive& archive, CharacterModel& model, Optimizer& optimizer) {
+  TrainingState training = training_state(archive);
   check_tensors(archive, optimizer_prefix, optimizer.state());
   load_weights(archive, model);  // checks before it copies
   load_tensors(archive, optimizer_prefix, optimizer.state());
-  optimizer.set_steps(counters[optimizer_updates]);
   return training;
 }
 

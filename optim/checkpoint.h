@@ -17,12 +17,16 @@ struct TrainingState {
   std::string options = {};  ///< the program's own options, as text of its choice
 };
 
-/// Writes model, vocabulary, optimiser and training state as one archive to `path` (see save_archive).
+/// Writes model, vocabulary, optimiser and training state as one archive to `path` (see save_archive). Throws IoError,
+/// and ValueError as save_model does.
 void save_checkpoint(const std::string& path, const CharacterModel& model, const std::string& vocabulary,
                      const Optimizer& optimizer, const TrainingState& training);
 
-/// Restores what save_checkpoint wrote into a model and an optimiser of the same making. Throws IoError, FormatError
-/// naming the file; then nothing was changed.
+/// The training state alone, for who wants to know how far a run is. Throws FormatError naming the file.
+TrainingState training_state(const Archive& archive);
+
+/// Restores what save_checkpoint wrote into a model and an optimiser of the same making, and returns the training
+/// state. Throws FormatError naming the file; then nothing was changed.
 TrainingState resume(const Archive& archive, CharacterModel& model, Optimizer& optimizer);
 
 }  // namespace carousel

@@ -1,19 +1,35 @@
 #include <carousel/optim/clip.h>
 
+#include <carousel/tensor/dispatch.h>
 #include <carousel/tensor/elementwise.h>
+#include <carousel/tensor/kernels/norm.h>
 #include <carousel/tensor/reduce.h>
 
 #include <cmath>
 
 namespace carousel {
+namespace {
+
+// In place, unless somebody besides the variable (and the handle here) holds the gradient's memory.
+void scale_gradient(Variable variable, double factor) {
+  Tensor gradient = variable.grad();
+  if (!gradient.defined()) return;
+  if (gradient.storage().use_count() > 2 || !gradient.is_contiguous()) {
+    variable.set_grad(gradient * factor);
+    return;
+  }
+  dispatch_floating("clip_grad_norm", gradient.dtype(), [&gradient, factor](auto type) {
+    using T = decltype(type);
+    kernels::scale(gradient.numel(), gradient.mutable_data<T>(), factor);
+  });
+}
+
+}  // namespace
 
 double grad_norm(const std::vector<NamedParameter>& parameters) {
   double squares = 0;
   for (const NamedParameter& parameter : parameters) {
-    if (const Tensor gradient = parameter.variable.grad(); gradient.defined()) {
-      const double length = norm(gradient);
-      squares += length * length;
-    }
+    if (const Tensor gradient = parameter.variable.grad(); gradient.defined()) squares += sum_of_squares(gradient);
   }
   return std::sqrt(squares);
 }
@@ -22,15 +38,8 @@ double clip_grad_norm(const std::vector<NamedParameter>& parameters, double limi
   check<ValueError>(std::isfinite(limit) && limit > 0, "clip_grad_norm", "limit must be finite and > 0: got {}", limit);
   const double before = grad_norm(parameters);
   const double scale = limit / (before + 1e-6);
-  if (!std::isfinite(before) || scale >= 1) {
-    return before;
-  }
-  for (const NamedParameter& parameter : parameters) {
-    Variable variable = parameter.variable;
-    if (const Tensor gradient = variable.grad(); gradient.defined()) {
-      variable.set_grad(gradient * scale);
-    }
-  }
+  if (!std::isfinite(before) || scale >= 1) return before;
+  for (const NamedParameter& parameter : parameters) scale_gradient(parameter.variable, scale);
   return before;
 }
 
@@ -39,9 +48,7 @@ void clip_grad_value(const std::vector<NamedParameter>& parameters, double limit
                     limit);
   for (const NamedParameter& parameter : parameters) {
     Variable variable = parameter.variable;
-    if (const Tensor gradient = variable.grad(); gradient.defined()) {
-      variable.set_grad(clamp(gradient, -limit, limit));
-    }
+    if (const Tensor gradient = variable.grad(); gradient.defined()) variable.set_grad(clamp(gradient, -limit, limit));
   }
 }
 

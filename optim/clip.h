@@ -4,13 +4,14 @@
 
 namespace carousel {
 
-/// Scales all gradients by limit / (norm + 1e-6) where that is below 1, so that their joint 2-norm is at most `limit`
-/// (> 0), and returns the norm from before (Pascanu, Mikolov, Bengio 2013; the small addend is PyTorch's, so that
-/// losses can be compared). The sum of squares is in double, so it does not overflow. A norm that is not finite is
-/// returned and no gradient is touched.
+/// Scales all gradients by limit / (norm + 1e-6) where that is below 1, so that their joint 2-norm is at most `limit`,
+/// and returns the norm from before (Pascanu, Mikolov, Bengio 2013; the small addend is PyTorch's, so that losses can
+/// be compared). The sum of squares is in double, so it does not overflow. A norm that is not finite is returned and no
+/// gradient is touched. Throws ValueError unless `limit` is finite and > 0.
 double clip_grad_norm(const std::vector<NamedParameter>& parameters, double limit);
-/// Clamps every element of every gradient to [-limit, limit].
+/// Clamps every element of every gradient to [-limit, limit]; NaN stays. Throws as clip_grad_norm.
 void clip_grad_value(const std::vector<NamedParameter>& parameters, double limit);
+/// The joint 2-norm of all gradients; parameters without one count nothing.
 double grad_norm(const std::vector<NamedParameter>& parameters);
 
 }  // namespace carousel

@@ -8,11 +8,15 @@
 
 namespace carousel {
 
-/// Parameters that share a weight decay.
+/// Parameters that are updated alike.
 struct ParameterGroup {
-  std::vector<std::string> names;
-  double weight_decay = 0;
+  std::vector<NamedParameter> parameters;
+  double weight_decay = 0;  ///< of all of them, whatever NamedParameter::decay says
+  double lr_scale = 1;      ///< times the rate of a step
 };
+
+/// Two groups: the parameters that may be decayed (matrices), with `weight_decay`, and the others, with none.
+std::vector<ParameterGroup> split_by_decay(const std::vector<NamedParameter>& parameters, double weight_decay);
 
 /// Updates parameters in place from their gradients. A subclass writes two hooks: the state of one parameter and the
 /// update of one parameter. The rate is an argument of every step: schedules are functions, not hidden state.
@@ -25,32 +29,45 @@ class Optimizer {
   void step(double lr);
   void zero_grad();
 
-  int64_t steps() const { return steps_; }  ///< updates made so far
-  /// Decayed parameters (matrices) and the others; every parameter is in exactly one.
-  std::vector<ParameterGroup> groups() const;
+  /// As they were passed in; every parameter is in exactly one.
+  const std::vector<ParameterGroup>& groups() const { return groups_; }
 
-  /// What a resumed run needs besides the parameters: tensors by "parameter/moment", in a fixed order. They share the
-  /// optimiser's memory, so that loading is copying into them. The step count is apart.
+  /// What a resumed run needs besides the parameters: tensors by "parameter/moment", and "parameter/updates", int64 [],
+  /// in a fixed order. They share the optimiser's memory, so that loading is copying into them.
   std::vector<std::pair<std::string, Tensor>> state() const;
-  void set_steps(int64_t steps);  ///< throws ValueError when negative
 
  protected:
   using Slots = std::vector<std::pair<std::string, Tensor>>;  // state of one parameter, by name
 
-  /// Throws ValueError for no parameters, a name used twice, a negative weight decay.
-  Optimizer(std::vector<NamedParameter> parameters, double weight_decay);
+  /// What one update is told besides the numbers.
+  struct Update {
+    double lr;
+    double weight_decay;
+    int64_t number;  ///< of this parameter's updates, from 1: those that it was left out of do not count
+  };
+
+  /// Throws ValueError for no parameters, one that is there twice, and a decay or scale that is negative or not finite.
+  explicit Optimizer(std::vector<ParameterGroup> groups);
+  /// `groups`, for a constructor that takes them and a configuration: throws ValueError unless the latter's decay is 0,
+  /// since there must be one place that says it.
+  static std::vector<ParameterGroup> with_own_decay(std::vector<ParameterGroup> groups, double configured);
   virtual Slots make_slots(const Tensor& parameter) const = 0;
-  /// `step` counts from 1; `weight_decay` is 0 for parameters that are not decayed. Parameter and gradient are
-  /// row-major.
-  virtual void update(Tensor& parameter, const Tensor& gradient, Slots& slots, double lr, double weight_decay,
-                      int64_t step) const = 0;
+  /// Parameter and gradient are row-major.
+  virtual void update(Tensor& parameter, const Tensor& gradient, Slots& slots, const Update& update) const = 0;
 
  private:
-  std::vector<Slots>& slots() const;
-  std::vector<NamedParameter> parameters_;
-  mutable std::vector<Slots> slots_;  // made on first use: a constructor cannot call the hook
-  double weight_decay_;
-  int64_t steps_ = 0;
+  struct Entry {
+    NamedParameter parameter;
+    size_t group;
+    Tensor updates;  // int64 []: made so far
+    Slots slots;
+  };
+  void add(const NamedParameter& parameter, size_t group);
+  std::vector<Entry>& entries() const;
+
+  std::vector<ParameterGroup> groups_;
+  mutable std::vector<Entry> entries_;
+  mutable bool has_slots_ = false;  // they are made on first use: a constructor cannot call the hook
 };
 
 }  // namespace carousel

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 /// Learning rates as functions of the step, which counts from 0. `rate` throws ValueError for a schedule that makes no
-/// sense, whatever the step: a trainer that calls rate(0) before it starts has checked it.
+/// sense, whatever the step, and for a negative step: a trainer that calls rate(0) before it starts has checked it.
 namespace carousel {
 
 struct ConstantRate {

@@ -9,12 +9,16 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 namespace carousel {
 namespace {
@@ -129,9 +133,7 @@ TEST(ArchivePayload, CountsBeyondTheFileAreClearErrorsWithoutMemory) {  // HD-31
   for (const uint64_t count : {33316061322250ULL, 1ULL << 40, 1ULL << 63, ~0ULL}) {
     for (size_t at = 1; at + 8 <= payload.size(); ++at) {  // byte 0 tells the byte order
       std::string lying = payload;
-      for (size_t byte = 0; byte < 8; ++byte) {
-        lying[at + byte] = static_cast<char>(count >> (8 * byte));
-      }
+      for (size_t byte = 0; byte < 8; ++byte) lying[at + byte] = static_cast<char>(count >> (8 * byte));
       try {
         decode_payload(lying, "x");  // a number of a tensor may be anything; a count may not
       } catch (const FormatError& error) {
@@ -139,9 +141,7 @@ TEST(ArchivePayload, CountsBeyondTheFileAreClearErrorsWithoutMemory) {  // HD-31
       }
     }
     std::string first = payload;
-    for (size_t byte = 0; byte < 8; ++byte) {
-      first[1 + byte] = static_cast<char>(count >> (8 * byte));
-    }
+    for (size_t byte = 0; byte < 8; ++byte) first[1 + byte] = static_cast<char>(count >> (8 * byte));
     expect_error<FormatError>([&] { decode_payload(first, "x"); }, {"[load]", "x", "does not fit"});
   }
   rusage after{};
@@ -194,6 +194,58 @@ TEST_F(ArchiveFile, AStaleTemporaryFileIsReplacedByTheNextSave) {  // HD-30
   save_archive(example(), path_);
   EXPECT_FALSE(std::filesystem::exists(path_ + ".tmp"));
   EXPECT_EQ(load_archive(path_).texts, example().texts);
+}
+
+// 20 MB that are all `number`, which the text names too.
+Archive uniform_archive(double number) {
+  Archive archive;
+  archive.texts["number"] = std::to_string(number);
+  archive.tensors["a"] = full({1250, 1000}, number);
+  archive.tensors["b"] = full({1250, 1000}, number, DType::float64).to(DType::float32);
+  archive.tensors["c"] = full({1250, 1000}, number, DType::float64);
+  return archive;
+}
+
+void expect_whole(const Archive& archive, const Archive& old, const Archive& fresh) {
+  const Archive& like = archive.text("number") == old.text("number") ? old : fresh;
+  EXPECT_EQ(archive.texts, like.texts);
+  ASSERT_EQ(archive.tensors.size(), like.tensors.size());
+  for (const auto& [name, tensor] : like.tensors) EXPECT_TRUE(identical(archive.tensor(name), tensor)) << name;
+}
+
+// A child that saves one archive and the other by turns until it is killed, after `delay`.
+void save_until_killed(const Archive& a, const Archive& b, const std::string& path, std::chrono::microseconds delay) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    for (;;) {
+      save_archive(a, path);
+      save_archive(b, path);
+    }
+  }
+  std::this_thread::sleep_for(delay);
+  kill(child, SIGKILL);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "the child ended by itself";
+}
+
+TEST_F(ArchiveFile, AKilledSaveLeavesTheOldFileOrTheNew) {  // HD-30
+  const Archive old = uniform_archive(1), fresh = uniform_archive(2);
+  const auto start = std::chrono::steady_clock::now();
+  save_archive(old, path_);
+  const auto one_save = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start);
+  Rng rng(1);
+  int interrupted = 0;
+  for (int trial = 0; trial < 20; ++trial) {
+    save_until_killed(fresh, old, path_, std::chrono::microseconds(rng.next_integer(0, 2 * one_save.count())));
+    interrupted += std::filesystem::exists(path_ + ".tmp") ? 1 : 0;
+    expect_whole(load_archive(path_), old, fresh);
+  }
+  EXPECT_GT(interrupted, 0) << "no kill came in the middle of a save";
+  save_archive(fresh, path_);
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".tmp"));
+  expect_whole(load_archive(path_), fresh, fresh);
 }
 
 TEST_F(ArchiveFile, UnreadableSourcesGiveTheReason) {

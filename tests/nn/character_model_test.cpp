@@ -21,9 +21,7 @@ CharacterModel make(const CharacterModelConfig& config = small, uint64_t seed = 
 TEST(CharacterModel, NamesEveryParameterByItsPath) {
   const CharacterModel model = make();
   std::vector<std::string> names;
-  for (const NamedParameter& parameter : model.parameters()) {
-    names.push_back(parameter.name);
-  }
+  for (const NamedParameter& parameter : model.parameters()) names.push_back(parameter.name);
   EXPECT_EQ(names,
             (std::vector<std::string>{"embedding.weight", "stack.layers.0.weight_ih", "stack.layers.0.weight_hh",
                                       "stack.layers.0.bias_ih", "stack.layers.0.bias_hh", "stack.layers.1.weight_ih",

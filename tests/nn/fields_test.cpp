@@ -84,6 +84,15 @@ TEST(Fields, NearestNameIsForSlipsOnly) {
   EXPECT_EQ(nearest_name("", names), "");
 }
 
+TEST(Fields, AnUnknownNameIsToldWhatThereIs) {
+  EXPECT_EQ(join({}), "");
+  EXPECT_EQ(join({"a", "b"}), "a, b");
+  EXPECT_EQ(join({"a", "b", "c"}, "|"), "a|b|c");
+  EXPECT_EQ(unknown_name("model", "rn", {"rnn", "lstm"}),
+            "model must be one of rnn, lstm: got 'rn', did you mean 'rnn'?");
+  EXPECT_EQ(unknown_name("model", "x", {"lstm"}), "model must be one of lstm: got 'x'");
+}
+
 TEST(Registry, UnknownKindListsTheKnownOnes) {
   EXPECT_EQ(layer_kind("rnn").name, "rnn");
   expect_error<ValueError>([] { layer_kind("rn"); }, {"[layer_kind]", "rnn", "'rn'", "did you mean 'rnn'"});
@@ -98,9 +107,7 @@ TEST(Registry, EveryKindHasOneNameHelpAndValidDefaults) {
     EXPECT_FALSE(kind.help.empty()) << kind.name;
     const LayerConfig config = kind.default_config();
     check_fields(kind.name, config.field_list());
-    for (const Field& field : config.field_list()) {
-      EXPECT_FALSE(field.help.empty()) << kind.name << " " << field.name;
-    }
+    for (const Field& field : config.field_list()) EXPECT_FALSE(field.help.empty()) << kind.name << " " << field.name;
   }
 }
 

@@ -62,9 +62,7 @@ TEST(CrossEntropy, IsThePlainDefinition) {
   std::vector<double> each;
   for (size_t row = 0; row < 6; ++row) {
     double denominator = 0;
-    for (size_t j = 0; j < 5; ++j) {
-      denominator += std::exp(x[row * 5 + j]);
-    }
+    for (size_t j = 0; j < 5; ++j) denominator += std::exp(x[row * 5 + j]);
     each.push_back(-std::log(std::exp(x[row * 5 + static_cast<size_t>(target[row])]) / denominator));
     total += each.back();
   }
@@ -180,9 +178,7 @@ TEST(LayerNorm, IsRightFarFromZero) {  // HD-05; the bars are the case's own
   }
   const std::vector<float> c = normalised({2000.25, 2000.75, 1999.5, 2001.5});
   const std::vector<float> expected_c = {-0.342994F, 0.342994F, -1.371976F, 1.371976F};
-  for (size_t i = 0; i < 4; ++i) {
-    EXPECT_NEAR(c[i], expected_c[i], 1e-3);
-  }
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(c[i], expected_c[i], 1e-3);
 }
 
 TEST(LayerNorm, AConstantRowGivesZerosAndFiniteGradients) {  // HD-05
@@ -249,6 +245,20 @@ TEST(SequenceDropout, RefusesWhatMakesNoSense) {
   expect_error<ValueError>([&] { sequence_dropout(x, 1, 0); }, {"[dropout]", "[0, 1)", "got 1"});
   expect_error<ValueError>([&] { sequence_dropout(x, NAN, 0); }, {"nan"});
   expect_error<ShapeError>([] { sequence_dropout(ones({2}), 0.5, 0); }, {"[sequence_dropout]", "[2]"});
+}
+
+TEST(LayerNorm, EpsilonMustBePositive) {
+  for (const double eps : {0.0, -1e-5, double{NAN}, double{INFINITY}}) {
+    expect_error<ValueError>([&] { layer_norm(ones({2, 3}), ones({3}), zeros({3}), eps); }, {"[layer_norm]", "eps"});
+  }
+}
+
+TEST(Mse, OfNothingIsZeroWithZeroGradient) {
+  const Variable prediction = Variable::parameter(zeros({0, 3}));
+  const Variable loss = mse(prediction, zeros({0, 3}));
+  EXPECT_EQ(loss.value().item(), 0);
+  loss.backward();
+  EXPECT_EQ(prediction.grad().shape(), (Shape{0, 3}));
 }
 
 }  // namespace

@@ -16,9 +16,7 @@ std::vector<int> draws(std::initializer_list<double> logits, const SamplingOptio
   const Tensor tensor = Tensor::from(logits, {static_cast<int64_t>(logits.size())});
   Rng rng(1);
   std::vector<int> counts(logits.size());
-  for (int i = 0; i < 1000; ++i) {
-    ++counts[static_cast<size_t>(sample(tensor, options, rng))];
-  }
+  for (int i = 0; i < 1000; ++i) ++counts[static_cast<size_t>(sample(tensor, options, rng))];
   return counts;
 }
 
@@ -107,12 +105,8 @@ TEST_F(Generate, GreedyEqualsReadingTheWholeTextAnewForEveryToken) {
 
 TEST_F(Generate, AnEmptyPromptBeginsAnywhere) {
   std::vector<int> first(11);
-  for (uint64_t seed = 0; seed < 200; ++seed) {
-    ++first[static_cast<size_t>(run({}, {.length = 1}, seed).front())];
-  }
-  for (const int count : first) {
-    EXPECT_GT(count, 0);
-  }
+  for (uint64_t seed = 0; seed < 200; ++seed) ++first[static_cast<size_t>(run({}, {.length = 1}, seed).front())];
+  for (const int count : first) EXPECT_GT(count, 0);
 }
 
 TEST_F(Generate, StreamsTokensAndStopsWhenAsked) {
@@ -123,6 +117,12 @@ TEST_F(Generate, StreamsTokensAndStopsWhenAsked) {
   };
   EXPECT_EQ(run({1}, {.length = 100, .on_token = on_token}), seen);
   EXPECT_EQ(seen.size(), 5U);
+}
+
+TEST_F(Generate, AsksForNoMemoryBeforeThereAreTokens) {
+  const GenerateOptions endless{.length = std::numeric_limits<int64_t>::max(),
+                                .on_token = [](int64_t) { return false; }};
+  EXPECT_EQ(run({1}, endless).size(), 1U);
 }
 
 TEST_F(Generate, LeavesNoGraphAndNoGradient) {

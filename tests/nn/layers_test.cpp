@@ -66,9 +66,7 @@ TEST(Embedding, NamesTokenAndVocabulary) {
 TEST(LayerNormModule, StartsAsTheIdentityOfNormalisedRowsAndIsNotDecayed) {
   Rng rng(5);
   const LayerNorm layer(8, {}, DType::float64);
-  for (const NamedParameter& parameter : layer.parameters()) {
-    EXPECT_FALSE(parameter.decay) << parameter.name;
-  }
+  for (const NamedParameter& parameter : layer.parameters()) EXPECT_FALSE(parameter.decay) << parameter.name;
   const Tensor y = layer.forward(rng.normal({4, 8}, 3, 2, DType::float64)).value();
   EXPECT_TRUE(all_close(mean(y, {1}), zeros({4}, DType::float64), 0, 1e-14));
   EXPECT_TRUE(all_close(mean(square(y), {1}), ones({4}, DType::float64), 1e-4));  // eps 1e-5 beside a variance of 4

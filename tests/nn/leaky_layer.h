@@ -23,10 +23,8 @@ class LeakyLayer : public SequenceLayer {
   DType dtype() const override { return DType::float64; }
   int64_t state_size(int64_t) const override { return output_size() + 1; }
 
-  State initial_state(int64_t batch) const override {
-    State state{{"h", zeros({batch, output_size()}, dtype())}};
-    state.set_count("steps", zeros({batch}, DType::int64));
-    return state;
+  std::vector<StateShape> state_shapes(int64_t batch) const override {
+    return {{"h", {batch, output_size()}, dtype()}, {"steps", {batch}, DType::int64}};
   }
 
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options) const override {

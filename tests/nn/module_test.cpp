@@ -29,9 +29,7 @@ class Whole : public Module {
 
 std::vector<std::string> names(const Module& module) {
   std::vector<std::string> names;
-  for (const NamedParameter& parameter : module.parameters()) {
-    names.push_back(parameter.name);
-  }
+  for (const NamedParameter& parameter : module.parameters()) names.push_back(parameter.name);
   return names;
 }
 
@@ -61,9 +59,7 @@ TEST(Module, ModeReachesEveryChild) {
 
 TEST(Module, ZeroGradClearsEveryGradient) {
   Whole whole;
-  for (NamedParameter& parameter : whole.parameters()) {
-    parameter.variable.set_grad(ones(parameter.variable.shape()));
-  }
+  for (NamedParameter& parameter : whole.parameters()) parameter.variable.set_grad(ones(parameter.variable.shape()));
   EXPECT_TRUE(whole.scale.grad().defined());
   whole.zero_grad();
   for (const NamedParameter& parameter : whole.parameters()) {

@@ -79,8 +79,8 @@ Results run(Trial& trial, SequenceOptions options, bool look, const Forward& for
 constexpr double tolerance = 1e-12;
 
 void expect_fused_is_unrolled(const std::string& nonlinearity, const SequenceOptions& options, bool look) {
-  SCOPED_TRACE(nonlinearity + (options.reset.defined() ? ", reset" : "") + (options.lengths.defined() ? ", lengths" : "") +
-               (look ? ", visitor" : ""));
+  SCOPED_TRACE(nonlinearity + (options.reset.defined() ? ", reset" : "") +
+               (options.lengths.defined() ? ", lengths" : "") + (look ? ", visitor" : ""));
   Trial trial(nonlinearity);
   const Rnn& layer = trial.layer;
   const Results fused = run(trial, options, look, [&](auto&&... args) { return layer.forward(args...); });
@@ -126,8 +126,7 @@ TEST(Rnn, AVisitorSeesAShortRowAsIfItWereAloneAndOfItsLength) {
   Trial trial("tanh");
   SequenceOptions options;
   options.lengths = some_lengths();
-  const Results fused =
-      run(trial, options, true, [&trial](auto&&... args) { return trial.layer.forward(args...); });
+  const Results fused = run(trial, options, true, [&trial](auto&&... args) { return trial.layer.forward(args...); });
   const Tensor whole = fused.seen.gradient.transpose(0, 1);  // [B, T, H]
   const std::vector<int64_t> lengths = some_lengths().to_vector<int64_t>();
   for (int64_t b = 0; b < batch; ++b) {
@@ -139,7 +138,8 @@ TEST(Rnn, AVisitorSeesAShortRowAsIfItWereAloneAndOfItsLength) {
     Tensor alone = zeros({length, hidden}, DType::float64);
     SequenceOptions look;
     look.visitor = [&alone](const BackwardView& view) {
-      alone.slice(0, {.start = view.first_step, .stop = view.first_step + 1}).copy_(view.gradient.at(0).second.select(1, 0));
+      alone.slice(0, {.start = view.first_step, .stop = view.first_step + 1})
+          .copy_(view.gradient.at(0).second.select(1, 0));
     };
     const Variable x = Variable::parameter(trial.x.value().slice(0, row).slice(1, live).clone());
     const SequenceResult out = trial.layer.unroll(x, {{"h", trial.h0.value().slice(0, row)}}, look);
@@ -208,10 +208,16 @@ TEST(Rnn, NoStepsGiveTheStateAsItCame) {
 TEST(Rnn, ErrorsNameTheLayerTheRuleAndTheValues) {
   Trial trial("tanh");
   const State state{{"h", trial.h0}};
-  test::expect_error<ShapeError>([&] { trial.layer.forward(zeros({5, 4, 2}, DType::float64), state); },
-                                 {"[Rnn]", "D = 3", "[5, 4, 2]"});
-  test::expect_error<ShapeError>([&] { trial.layer.step(zeros({4, 3}, DType::float64), state); },
-                                 {"[Rnn]", "state h", "[4, 7]", "[5, 7]"});
+  test::expect_error<ShapeError>(
+      [&] {
+        trial.layer.forward(zeros({5, 4, 2}, DType::float64), state);
+      },
+      {"[Rnn]", "D = 3", "[5, 4, 2]"});
+  test::expect_error<ShapeError>(
+      [&] {
+        trial.layer.step(zeros({4, 3}, DType::float64), state);
+      },
+      {"[Rnn]", "state h", "[4, 7]", "[5, 7]"});
   Rng rng(1);
   test::expect_error<ValueError>([&] { Rnn(0, 4, {}, rng); }, {"[Rnn]", "positive", "0 and 4"});
   test::expect_error<ValueError>([&] { Rnn(4, 4, {.nonlinearity = "sine"}, rng); }, {"[Rnn]", "nonlinearity", "sine"});

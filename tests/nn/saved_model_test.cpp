@@ -4,6 +4,8 @@
 #include <carousel/nn/saved_model.h>
 #include <carousel/tensor/compare.h>
 
+#include <sys/resource.h>
+
 #include <filesystem>
 
 namespace carousel {
@@ -64,6 +66,36 @@ TEST(SavedModel, AnotherArchitectureIsRefusedWithBothDescriptionsAndUnchanged) {
       EXPECT_TRUE(identical(target.parameters()[i].variable.value(), before.parameters()[i].variable.value()));
     }
   }
+}
+
+// Peak memory of this process, in KiB.
+int64_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+TEST(SavedModel, AConfigurationLargerThanItsTensorsIsRefusedWithoutMemory) {  // HD-31
+  Archive whole;
+  save_model(make(small), vocabulary, whole);
+  whole.source = "DIR/x";
+  const int64_t before = peak_memory();
+  for (const char* lie : {R"({"vocabulary_size":5,"embedding_size":3,"hidden_size":8192,"layers":2})",
+                          R"({"vocabulary_size":5,"embedding_size":65536,"hidden_size":2048,"layers":2})",
+                          R"({"vocabulary_size":5,"embedding_size":3,"hidden_size":512,"layers":1000})"}) {
+    Archive archive = whole;
+    archive.texts["model/config"] = lie;
+    expect_error<FormatError>([&] { make_model(archive); }, {"[load]", "DIR/x", "mismatched"});
+  }
+  EXPECT_LT(peak_memory() - before, 100 * 1024);
+}
+
+TEST(SavedModel, AVocabularyOfAnotherSizeIsRefused) {
+  Archive archive;
+  save_model(make(small), vocabulary, archive);
+  archive.source = "DIR/x";
+  archive.texts["vocabulary"] = "abcdef";
+  expect_error<FormatError>([&] { make_model(archive); }, {"[load]", "DIR/x", "code points", "got 6", "5"});
 }
 
 TEST(SavedModel, MissingOrWrongPartsAreNamed) {

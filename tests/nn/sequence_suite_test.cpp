@@ -43,9 +43,7 @@ Tensor some_resets(int64_t batch, int64_t steps) {
 // Lengths steps, steps - 1, .., not below 0.
 Tensor some_lengths(int64_t batch, int64_t steps) {
   std::vector<int64_t> lengths;
-  for (int64_t row = 0; row < batch; ++row) {
-    lengths.push_back(std::max<int64_t>(0, steps - row));
-  }
+  for (int64_t row = 0; row < batch; ++row) lengths.push_back(std::max<int64_t>(0, steps - row));
   return Tensor::from(lengths, {batch});
 }
 
@@ -67,18 +65,15 @@ Variable weigh(const SequenceResult& result) {
   };
   Variable total = weigh_one(result.output, 50);
   uint64_t seed = 60;
-  for (const auto& [name, value] : result.state.values()) {
-    total = total + weigh_one(value, seed++);
-  }
+  for (const auto& [name, value] : result.state.values()) total = total + weigh_one(value, seed++);
   return total;
 }
 
 // Everything that one pass makes: values, and after backward every gradient.
 std::vector<std::pair<std::string, Tensor>> everything(SequenceLayer& layer, const Tensor& input,
-                                                       const SequenceOptions& options, bool fused) {
+                                                       const SequenceOptions& options, bool fused, const State& state) {
   layer.zero_grad();
   const Variable x = Variable::parameter(input);
-  const State state = random_state(layer, input.size(0));
   const SequenceResult result = fused ? layer.forward(x, state, options) : layer.unroll(x, state, options);
   weigh(result).backward();
   std::vector<std::pair<std::string, Tensor>> all = {{"output", result.output.value()}, {"d input", x.grad()}};
@@ -90,6 +85,11 @@ std::vector<std::pair<std::string, Tensor>> everything(SequenceLayer& layer, con
     all.emplace_back("d " + parameter.name, parameter.variable.grad());
   }
   return all;
+}
+
+std::vector<std::pair<std::string, Tensor>> everything(SequenceLayer& layer, const Tensor& input,
+                                                       const SequenceOptions& options, bool fused) {
+  return everything(layer, input, options, fused, random_state(layer, input.size(0)));
 }
 
 void expect_close(const std::vector<std::pair<std::string, Tensor>>& a,
@@ -123,9 +123,7 @@ TEST_P(SequenceSuite, GradientsPassTheCheck) {
         }
         const auto function = [&](std::span<const Variable> in) {
           State state = initial;
-          for (size_t i = 0; i < names.size(); ++i) {
-            state.set(names[i], in[i + 1]);
-          }
+          for (size_t i = 0; i < names.size(); ++i) state.set(names[i], in[i + 1]);
           return weigh(layer_->forward(in[0], state, options));
         };
         const GradcheckResult result = gradcheck(function, inputs);
@@ -236,6 +234,91 @@ TEST_P(SequenceSuite, AResetRowEqualsAFreshStart) {
   EXPECT_TRUE(all_close(y.select(0, 1).slice(0, {.start = 2}), fresh.select(0, 1), 0, 1e-14));
 }
 
+void expect_finite(const std::vector<std::pair<std::string, Tensor>>& all) {
+  for (const auto& [name, value] : all) {
+    EXPECT_TRUE(!value.defined() || all_finite(value)) << name;
+  }
+}
+
+TEST_P(SequenceSuite, AResetRescuesARowWhoseStateIsNotFinite) {
+  const int64_t steps = 5;
+  const Tensor x = random({3, steps, input_size}, 17);
+  for (const double bad : {double{NAN}, double{INFINITY}}) {
+    for (const bool fused : {true, false}) {
+      SCOPED_TRACE(testing::Message() << bad << (fused ? ", fused" : ", unrolled"));
+      State state = random_state(*layer_, 3);
+      for (const auto& [name, value] : state.values()) {
+        Tensor numbers = value.value();
+        numbers.select(0, -1).fill_(bad);  // the row that is reset before its first step
+      }
+      const SequenceOptions options{.reset = some_resets(3, steps)};
+      expect_finite(everything(*layer_, x, options, fused, state));
+    }
+  }
+}
+
+TEST_P(SequenceSuite, WhatStandsBehindTheEndOfARowDoesNotMatter) {
+  const int64_t steps = 5;
+  const Tensor lengths = Tensor::from(std::vector<int64_t>{steps, 2, 0}, {3});
+  const Tensor x = random({3, steps, input_size}, 18);
+  Tensor padded = x.clone();
+  padded.select(0, 1).slice(0, {.start = 2}).fill_(NAN);
+  padded.select(0, 2).fill_(INFINITY);
+  for (const bool fused : {true, false}) {
+    SCOPED_TRACE(fused ? "fused" : "unrolled");
+    const auto results = everything(*layer_, padded, {.lengths = lengths}, fused);
+    expect_finite(results);
+    expect_close(results, everything(*layer_, x, {.lengths = lengths}, fused), 0);
+  }
+}
+
+TEST_P(SequenceSuite, ARowOfNoStepsKeepsAStateThatIsNotFiniteToItself) {
+  const Tensor x = random({2, 3, input_size}, 19);
+  const Tensor lengths = Tensor::from(std::vector<int64_t>{3, 0}, {2});
+  for (const bool fused : {true, false}) {
+    SCOPED_TRACE(fused ? "fused" : "unrolled");
+    State state = random_state(*layer_, 2);
+    for (const auto& [name, value] : state.values()) {
+      Tensor numbers = value.value();
+      numbers.select(0, 1).fill_(NAN);
+    }
+    for (const auto& [name, value] : everything(*layer_, x, {.lengths = lengths}, fused, state)) {
+      EXPECT_TRUE(name.rfind("final", 0) == 0 || all_finite(value)) << name;
+    }
+  }
+}
+
+// Backward after `mask`, which `options` hold, was overwritten: refused, or the gradient of the mask as it was.
+void expect_mask_is_kept(SequenceLayer& layer, const SequenceOptions& options, Tensor mask) {
+  const Tensor x = random({3, 5, input_size}, 20);
+  const auto gradients_of = [&layer](const Variable& loss) {
+    layer.zero_grad();
+    loss.backward();
+    std::vector<std::pair<std::string, Tensor>> gradients;
+    for (const NamedParameter& parameter : layer.parameters()) {
+      gradients.emplace_back(parameter.name, parameter.variable.grad().clone());
+    }
+    return gradients;
+  };
+  const auto before = gradients_of(weigh(layer.forward(x, random_state(layer, 3), options)));
+  const Variable loss = weigh(layer.forward(x, random_state(layer, 3), options));
+  mask.fill_(1);
+  try {
+    expect_close(gradients_of(loss), before, 0);
+  } catch (const ValueError& error) {
+    EXPECT_NE(std::string(error.what()).find("changed in place"), std::string::npos) << error.what();
+  }
+}
+
+TEST_P(SequenceSuite, AMaskChangedBetweenForwardAndBackwardGivesNoWrongGradient) {
+  const Tensor reset = some_resets(3, 5);
+  expect_mask_is_kept(*layer_, {.reset = reset}, reset);
+  const Tensor turned = some_resets(5, 3).transpose(0, 1);  // time-major in memory: no layer needs a copy
+  expect_mask_is_kept(*layer_, {.reset = turned}, turned);
+  const Tensor lengths = some_lengths(3, 5);
+  expect_mask_is_kept(*layer_, {.lengths = lengths}, lengths);
+}
+
 TEST_P(SequenceSuite, NoStepsOrNoRows) {  // HD-06
   const State state = random_state(*layer_, 10);
   const SequenceResult nothing = layer_->forward(zeros({10, 0, input_size}, DType::float64), state);
@@ -300,7 +383,8 @@ TEST_P(SequenceSuite, AVisitorSeesWhatTheUnrolledStatesGather) {
         }
       }
     };
-    everything(*layer_, random({3, 50, input_size}, 15), {.reset = some_resets(3, 50), .lengths = some_lengths(3, 50), .visitor = visitor}, fused);
+    everything(*layer_, random({3, 50, input_size}, 15),
+               {.reset = some_resets(3, 50), .lengths = some_lengths(3, 50), .visitor = visitor}, fused);
     std::sort(seen.begin(), seen.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     return seen;
   };
@@ -312,10 +396,18 @@ TEST_P(SequenceSuite, AVisitorSeesWhatTheUnrolledStatesGather) {
 TEST_P(SequenceSuite, StateSizeIsWhatARowHolds) {
   const State state = layer_->forward(random({1, 7, input_size}, 16), layer_->initial_state(1)).state;
   int64_t numbers = 0;
-  for (const auto& [name, value] : state.values()) {
-    numbers += value.value().numel();
-  }
+  for (const auto& [name, value] : state.values()) numbers += value.value().numel();
   EXPECT_EQ(layer_->state_size(7), numbers);
+}
+
+TEST_P(SequenceSuite, ChecksWithoutMakingTensors) {
+  const State state = layer_->initial_state(2);
+  const Variable x_t = random({2, input_size}, 21), x = random({2, 3, input_size}, 22);
+  const StorageStats before = storage_stats();
+  check_step("check", *layer_, x_t, state, {});
+  check_sequence("check", *layer_, x, state, {});
+  const StorageStats after = storage_stats();
+  EXPECT_EQ(after.fresh + after.reused, before.fresh + before.reused);
 }
 
 TEST_P(SequenceSuite, NamesWhatDoesNotFit) {
@@ -331,15 +423,7 @@ TEST_P(SequenceSuite, NamesWhatDoesNotFit) {
   test::expect_error<IndexError>([&] { layer_->forward(zeros({2, 4, 3}, DType::float64), State()); }, {"[State]"});
 }
 
-std::vector<std::string> kind_names() {
-  std::vector<std::string> names;
-  for (const LayerKind& kind : layer_kinds()) {
-    names.push_back(kind.name);
-  }
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Kinds, SequenceSuite, testing::ValuesIn(kind_names()),
+INSTANTIATE_TEST_SUITE_P(Kinds, SequenceSuite, testing::ValuesIn(layer_kind_names()),
                          [](const testing::TestParamInfo<std::string>& kind) { return kind.param; });
 
 }  // namespace

@@ -115,9 +115,7 @@ TEST_F(Unroll, ShowsAVisitorTheTotalDerivativeOfEveryState) {
     EXPECT_EQ(view.gradient[0].first, "h");
     EXPECT_EQ(view.gradient[0].second.shape(), (Shape{1, 2, 2}));
     double expected = 0;
-    for (int64_t later = view.first_step; later < 5; ++later) {
-      expected = expected / 2 + 1;
-    }
+    for (int64_t later = view.first_step; later < 5; ++later) expected = expected / 2 + 1;
     EXPECT_TRUE(identical(view.gradient[0].second.contiguous(), full({1, 2, 2}, expected, DType::float64)));
     steps.push_back(view.first_step);
   };

@@ -44,9 +44,7 @@ TEST(ClipGradNorm, LeavesSmallGradientsAsTheyAre) {
 TEST(ClipGradNorm, HugeGradientsDoNotOverflow) {  // HD-04 (a)
   const auto parameters = with_gradients(std::vector<Tensor>(100, full({1}, 1e20)));
   EXPECT_NEAR(clip_grad_norm(parameters, 1), 1e21, 1e15);  // 1e20 in float has seven digits
-  for (const NamedParameter& parameter : parameters) {
-    EXPECT_NEAR(parameter.variable.grad().item(), 0.1, 1e-7);
-  }
+  for (const NamedParameter& parameter : parameters) EXPECT_NEAR(parameter.variable.grad().item(), 0.1, 1e-7);
 }
 
 TEST(ClipGradNorm, ANormThatIsNotFiniteTouchesNothingAndTheStepIsRefused) {  // HD-04 (b), (c)
@@ -58,10 +56,25 @@ TEST(ClipGradNorm, ANormThatIsNotFiniteTouchesNothingAndTheStepIsRefused) {  // 
     EXPECT_EQ(parameters[0].variable.grad().item<float>(), 1e20F);
     Adam optimizer(parameters, {});
     expect_error<ValueError>([&] { optimizer.step(1e-3); }, {"finite", "'p1'"});
-    for (const NamedParameter& parameter : parameters) {
-      EXPECT_EQ(parameter.variable.value().item(), 1);
-    }
+    for (const NamedParameter& parameter : parameters) EXPECT_EQ(parameter.variable.value().item(), 1);
   }
+}
+
+TEST(ClipGradNorm, MakesNoNewTensors) {
+  NamedParameter parameter{"p", Variable::parameter(ones({1000}))};
+  parameter.variable.set_grad(full({1000}, 2));
+  const void* const before = parameter.variable.grad().storage().get();
+  clip_grad_norm({parameter}, 1);
+  EXPECT_EQ(parameter.variable.grad().storage().get(), before);
+  EXPECT_LE(grad_norm({parameter}), 1);
+}
+
+TEST(ClipGradNorm, LeavesATensorThatSomebodyElseHoldsAlone) {
+  const Tensor held = full({4}, 2);
+  const auto parameters = with_gradients({held});
+  clip_grad_norm(parameters, 1);
+  EXPECT_EQ(held.select(0, 0).item(), 2);
+  EXPECT_LE(grad_norm(parameters), 1);
 }
 
 TEST(ClipGradValue, ClampsEveryElement) {

@@ -47,5 +47,10 @@ TEST(ConstantRate, IsConstant) {
   expect_error<ValueError>([] { ConstantRate{-1}.rate(0); }, {"[ConstantRate]", "-1"});
 }
 
+TEST(Schedules, AStepBeforeTheFirstIsRefused) {
+  expect_error<ValueError>([] { WarmupCosine{.peak = 1, .end = 10}.rate(-1); }, {"[WarmupCosine]", "step", "-1"});
+  expect_error<ValueError>([] { ConstantRate{1}.rate(-1); }, {"[ConstantRate]", "step", "-1"});
+}
+
 }  // namespace
 }  // namespace carousel

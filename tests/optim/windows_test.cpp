@@ -64,9 +64,7 @@ TEST(TrainingWindows, RandomOrderFindsEveryPlaceAndAlwaysStarts) {
     EXPECT_TRUE(window.starts);
     EXPECT_TRUE(window.inputs.transpose(0, 1).is_contiguous());
     EXPECT_TRUE(identical((window.inputs + 1.0).contiguous(), window.targets.contiguous()));
-    for (int64_t row = 0; row < 4; ++row) {
-      firsts.insert(window.inputs.select(0, row).select(0, 0).item<int64_t>());
-    }
+    for (int64_t row = 0; row < 4; ++row) firsts.insert(window.inputs.select(0, row).select(0, 0).item<int64_t>());
   }
   EXPECT_EQ(firsts, (std::set<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));  // targets end at token 13
 }
@@ -74,9 +72,7 @@ TEST(TrainingWindows, RandomOrderFindsEveryPlaceAndAlwaysStarts) {
 TEST(TrainingWindows, SeekContinuesWhereItWas) {
   TrainingWindows straight = make(100, 4, 5), resumed = make(100, 4, 5);
   Rng rng(1);
-  for (int i = 0; i < 7; ++i) {
-    straight.next(rng);
-  }
+  for (int i = 0; i < 7; ++i) straight.next(rng);
   EXPECT_EQ(straight.position(), 7);
   resumed.seek(7);
   const Window a = straight.next(rng), b = resumed.next(rng);
