@@ -2,14 +2,11 @@
 
 #include <cstdio>
 
-#include "common/stories.h"
-
 namespace carousel::examples {
 
 namespace {
 
-std::string text_of(const std::string& path) {
-  if (path.empty()) return make_stories().text;
+std::string read_with_notices(const std::string& path) {
   TextFile file = read_text(path);
   for (const std::string& notice : file.notices) fmt::print(stderr, "note: {}\n", notice);
   return std::move(file.text);
@@ -19,7 +16,9 @@ std::string text_of(const std::string& path) {
 
 Corpus load_corpus(const std::string& path, const std::string& split, const std::optional<std::string>& symbols) {
   const SplitRule rule = parse_split(split);
-  const std::string text = text_of(path);
+  std::optional<Stories> stories;
+  if (path.empty()) stories = make_stories();
+  const std::string text = stories ? stories->text : read_with_notices(path);
   const Vocabulary vocabulary(symbols ? *symbols : text);
   const Tensor tokens = vocabulary.encode(text);
   const Split sizes = split_sizes(rule, tokens.numel());
@@ -27,7 +26,14 @@ Corpus load_corpus(const std::string& path, const std::string& split, const std:
   return {.vocabulary = vocabulary,
           .train = tokens.slice(0, {.start = 0, .stop = sizes.train}),
           .validation = tokens.slice(0, {.start = sizes.train, .stop = test}),
-          .test = tokens.slice(0, {.start = test})};
+          .test = tokens.slice(0, {.start = test}),
+          .stories = std::move(stories)};
+}
+
+std::optional<Recall> recall_on_validation(const CharacterModel& model, const Corpus& corpus) {
+  if (!corpus.stories) return std::nullopt;
+  const Recall recall = measure_recall(model, corpus.vocabulary, *corpus.stories, corpus.train.numel());
+  return recall.asked > 0 ? std::optional(recall) : std::nullopt;
 }
 
 }  // namespace carousel::examples

@@ -1,9 +1,10 @@
 #include <carousel/nn/evaluate.h>
-#include <carousel/optim/adam.h>
+#include <carousel/nn/saved_model.h>
 #include <carousel/optim/checkpoint.h>
 
 #include <cstdio>
 
+#include "char_lm/checkpoints.h"
 #include "char_lm/corpus.h"
 #include "char_lm/options.h"
 #include "char_lm/report.h"
@@ -11,20 +12,6 @@
 namespace carousel::examples {
 
 namespace {
-
-// A checkpoint, whole: the model, and where its training stood.
-struct Run {
-  SavedModel saved;
-  TrainingState training;
-};
-
-Run load_run(const std::string& path) {
-  const Archive archive = load_archive(checkpoint_path(path));
-  SavedModel saved = make_model(archive);
-  AdamW optimizer(saved.model->parameters(), {});
-  TrainingState training = resume(archive, *saved.model, optimizer);
-  return {std::move(saved), std::move(training)};
-}
 
 // One part of a text as it is reported.
 struct PartLoss {
@@ -34,54 +21,71 @@ struct PartLoss {
   double bits_per_character;
 };
 
-void print_json(std::vector<PartLoss> parts) {
+void print_json(std::vector<PartLoss> parts, std::optional<Recall> recall) {
   Fields fields;
   for (PartLoss& part : parts) {
     fields.push_back({.name = part.name + "_characters", .target = &part.characters, .help = ""});
     fields.push_back({.name = part.name + "_nats", .target = &part.nats, .help = ""});
     fields.push_back({.name = part.name + "_bits", .target = &part.bits_per_character, .help = ""});
   }
+  double share = 0;
+  if (recall) {
+    share = recall->share();
+    fields.push_back({.name = "recall", .target = &share, .help = ""});
+    fields.push_back({.name = "recall_chance", .target = &recall->chance, .help = ""});
+    fields.push_back({.name = "recall_asked", .target = &recall->asked, .help = ""});
+  }
   fmt::print("{}\n", fields_to_json(fields));
+}
+
+bool is_empty_text(const Field& field) {
+  const auto* text = std::get_if<std::string*>(&field.target);
+  return text != nullptr && (*text)->empty();
 }
 
 }  // namespace
 
 int eval(const EvalOptions& options) {
   print_header();
-  const Run run = load_run(options.checkpoint);
-  const TrainOptions training = train_options_from_json(run.training.options, run.saved);
+  const Archive archive = open_checkpoint("checkpoint", options.checkpoint);
+  const SavedModel saved = make_model(archive);
+  const TrainOptions training = options_of(archive);
   const Corpus corpus = load_corpus(options.text.empty() ? training.text : options.text,
-                                    options.split.empty() ? training.split : options.split, run.saved.vocabulary);
+                                    options.split.empty() ? training.split : options.split, saved.vocabulary);
   std::vector<PartLoss> parts;
   for (const auto& [name, tokens] : {std::pair("validation", corpus.validation), std::pair("test", corpus.test)}) {
     if (tokens.numel() < 2) continue;
-    const double nats = evaluate(*run.saved.model, tokens);
+    const double nats = evaluate(*saved.model, tokens);
     parts.push_back({name, tokens.numel(), nats, bits(nats)});
   }
   check<ValueError>(!parts.empty(), "eval", "validation or test needs at least 2 characters: got {} and {}",
                     corpus.validation.numel(), corpus.test.numel());
+  const std::optional<Recall> recall = recall_on_validation(*saved.model, corpus);
   if (options.json) {
-    print_json(parts);
+    print_json(parts, recall);
     return 0;
   }
   for (const PartLoss& part : parts) {
     fmt::print("{}: {:.4f} nats ({:.4f} bits) per character over {} characters\n", part.name, part.nats,
                part.bits_per_character, part.characters);
   }
+  if (recall) fmt::print("{}\n", to_string(*recall));
   return 0;
 }
 
 int info(const InfoOptions& options) {
   print_header();
-  const Run run = load_run(options.checkpoint);
-  TrainOptions training = train_options_from_json(run.training.options, run.saved);
-  std::string vocabulary = run.saved.vocabulary;
+  const Archive archive = open_checkpoint("checkpoint", options.checkpoint);
+  const SavedModel saved = make_model(archive);
+  TrainOptions training = options_of(archive);
+  std::string vocabulary = saved.vocabulary;
   int64_t vocabulary_size = training.model.vocabulary_size;
-  int64_t parameters = run.saved.model->parameter_count();
-  int64_t state_numbers = run.saved.model->stack().state_size(1);
-  int64_t step = run.training.step;
+  int64_t parameters = saved.model->parameter_count();
+  int64_t state_numbers = saved.model->stack().state_size(1);
+  int64_t step = training_state(archive).step;
 
   Fields shown = all_fields(training);
+  std::erase_if(shown, is_empty_text);
   shown.push_back({.name = "vocabulary", .target = &vocabulary, .help = ""});
   shown.push_back({.name = "vocabulary_size", .target = &vocabulary_size, .help = ""});
   shown.push_back({.name = "parameters", .target = &parameters, .help = ""});

@@ -1,12 +1,13 @@
 // Trains character models, samples from them, and measures them.
 //
-//   char_lm train --text FILE --out DIR      two minutes on two cores at the defaults; without --text, on stories
+//   char_lm train --text FILE --out DIR      a quarter of a minute on two quiet cores; without --text, on stories
 //   char_lm sample DIR --length 400
 //   char_lm eval DIR
 //   char_lm info DIR
 //
 // The last lines of `train` give the losses and the path of the checkpoint.
 #include "char_lm/options.h"
+#include "char_lm/other_programs.h"
 #include "common/text.h"
 
 using namespace carousel;
@@ -18,14 +19,17 @@ Field checkpoint_field(std::string& target) {
   return {.name = "checkpoint", .target = &target, .help = "a checkpoint, or the folder of a run"};
 }
 
-Field json_field(bool& target) { return {.name = "json", .target = &target, .help = "print one JSON object"}; }
+Field json_field(bool& target, const std::string& remark = "") {
+  return {.name = "json", .target = &target, .help = "print one JSON object" + remark};
+}
 
-Command train_command(TrainOptions& options) {
+Command train_command(TrainOptions& options, const std::string& program) {
   return {.name = "train",
           .help = "Learn a text; writes checkpoint and log.jsonl to a folder",
           .groups = option_groups(options),
-          .check = [&options] { settle(options); },
-          .run = [&options] { return train(options); }};
+          .strangers = strangers_to_train(),
+          .check = [&options](const Given& given) { settle(options, given); },
+          .run = [&options, program] { return train(options, program); }};
 }
 
 Command sample_command(SampleOptions& options) {
@@ -47,11 +51,12 @@ Command sample_command(SampleOptions& options) {
        .target = &options.prompt,
        .help = "text to go on from",
        .aliases = {"primetext", "start_text", "start"}},
-      json_field(options.json)};
+      json_field(options.json, "; its text is without the prompt")};
   return {.name = "sample",
           .help = "Write text with a trained model",
           .positionals = {checkpoint_field(options.checkpoint)},
           .groups = {{"Sampling", fields}},
+          .strangers = strangers_to_sample(),
           .run = [&options] { return sample(options); }};
 }
 
@@ -67,7 +72,7 @@ Command eval_command(EvalOptions& options) {
           .positionals = {checkpoint_field(options.checkpoint)},
           .groups = {{"Evaluation", fields}},
           .check =
-              [&options] {
+              [&options](const Given&) {
                 if (!options.split.empty()) parse_split(options.split);
               },
           .run = [&options] { return eval(options); }};
@@ -91,7 +96,7 @@ int main(int argc, char** argv) {
     InfoOptions info_options;
     const Program program{.name = "char_lm",
                           .help = "Character models: learn a text, write, measure",
-                          .commands = {train_command(train_options), sample_command(sample_options),
+                          .commands = {train_command(train_options, argv[0]), sample_command(sample_options),
                                        eval_command(eval_options), info_command(info_options)}};
     return run_program(program, argc, argv);
   });

@@ -1,14 +1,12 @@
 #include "char_lm/options.h"
 
-#include <carousel/tensor/runtime.h>
-
 #include <cmath>
+#include <filesystem>
 
+#include "char_lm/checkpoints.h"
 #include "common/text.h"
 
 namespace carousel::examples {
-
-namespace {
 
 Fields data_fields(TrainOptions& options) {
   return {{.name = "text",
@@ -60,7 +58,7 @@ Fields training_fields(TrainOptions& options) {
            .maximum = 100},
           {.name = "warmup",
            .target = &options.warmup,
-           .help = "steps of linear warm-up",
+           .help = "steps of linear warm-up; without it, 100 or a tenth of a short run",
            .minimum = 0,
            .maximum = many,
            .aliases = {"warmup_iters"}},
@@ -81,77 +79,110 @@ Fields training_fields(TrainOptions& options) {
            .maximum = 10},
           {.name = "grad_clip",
            .target = &options.grad_clip,
-           .help = "largest norm of all gradients; 0: no limit",
+           .help = "largest joint norm of all gradients; 0: no limit",
            .minimum = 0,
-           .maximum = 1e9}};
+           .maximum = 1e9},
+          {.name = "grad_clip_value",
+           .target = &options.grad_clip_value,
+           .help = "largest element of a gradient, as char-rnn's -grad_clip; 0: no limit",
+           .minimum = 0,
+           .maximum = 1e9},
+          {.name = "windows",
+           .target = &options.windows,
+           .help = "streams whose state is carried on, or places drawn afresh",
+           .choices = {"contiguous", "random"}}};
 }
 
+namespace {
+
 Fields run_fields(TrainOptions& options) {
-  return {{.name = "seed", .target = &options.seed, .help = "of weights and dropout", .minimum = 0},
-          {.name = "threads", .target = &options.threads, .help = "of kernels and BLAS", .minimum = 1, .maximum = 1024},
-          {.name = "out",
-           .target = &options.out,
-           .help = "folder for checkpoint and log",
-           .aliases = {"out_dir", "checkpoint_dir"}},
-          {.name = "eval_interval",
-           .target = &options.eval_interval,
-           .help = "steps between validations, each with a checkpoint",
-           .minimum = 1,
-           .maximum = 1e12,
-           .aliases = {"eval_val_every", "checkpoint_every"}},
-          {.name = "init_from",
-           .target = &options.init_from,
-           .help = "start from the weights of this checkpoint or folder; sizes and symbols are its own"}};
+  return {
+      {.name = "seed", .target = &options.seed, .help = "of weights and dropout", .minimum = 0},
+      {.name = "threads", .target = &options.threads, .help = "of kernels and BLAS", .minimum = 1, .maximum = 1024},
+      {.name = "out",
+       .target = &options.out,
+       .help = "folder for checkpoint and log",
+       .aliases = {"out_dir", "checkpoint_dir"}},
+      {.name = "eval_interval",
+       .target = &options.eval_interval,
+       .help = "steps between validations, each with a checkpoint",
+       .minimum = 1,
+       .maximum = 1e12,
+       .aliases = {"eval_val_every", "checkpoint_every"}},
+      {.name = "log_interval",
+       .target = &options.log_interval,
+       .help = "steps between records",
+       .minimum = 1,
+       .maximum = 1e12,
+       .aliases = {"print_every"}},
+      {.name = "init_from",
+       .target = &options.init_from,
+       .help = "start from the weights in this folder or checkpoint; sizes, text and what else is not given are its "
+               "own"}};
+}
+
+// nanoGPT's one width.
+void spread_width(TrainOptions& options, Given& given) {
+  const auto typed = given.find("n_embd");
+  if (typed == given.end()) return;
+  const std::string spelling = typed->second;
+  if (given.emplace("embedding_size", spelling).second) options.model.embedding_size = options.n_embd;
+  if (given.emplace("hidden_size", spelling).second) options.model.hidden_size = options.n_embd;
 }
 
 }  // namespace
 
 TrainOptions default_train_options(const std::vector<std::string>& arguments) {
-  TrainOptions options{.layer = layer_kind("rnn").default_config(), .threads = threads()};
-  options.init_from = peek_option(arguments, run_fields(options).back());
-  if (!options.init_from.empty()) {
-    const SavedModel saved = load(options.init_from);
-    options.model = saved.model->config();
-    options.layer = saved.model->layer_config();
-  }
+  TrainOptions options;
   const std::string model = peek_option(arguments, model_fields(options).front());
   for (const LayerKind& kind : layer_kinds()) {  // an unknown name is for the parser to complain about
-    if (kind.name == model && model != options.model.model) options.layer = kind.default_config();
+    if (kind.name == model) options.layer = kind.default_config();
   }
   return options;
 }
 
 std::vector<OptionGroup> option_groups(TrainOptions& options) {
-  return {{"Data", data_fields(options)},
-          {"Model", model_fields(options)},
-          {"Training", training_fields(options)},
-          {"Run", run_fields(options)}};
+  std::vector<OptionGroup> groups = {{"Data", data_fields(options)},
+                                     {"Model", model_fields(options)},
+                                     {"Training", training_fields(options)},
+                                     {"Run", run_fields(options)}};
+  groups[1].fields.push_back({.name = "n_embd",
+                              .target = &options.n_embd,
+                              .help = "both widths at once, as in nanoGPT",
+                              .minimum = 1,
+                              .maximum = 1 << 16});
+  groups[3].fields.push_back(
+      {.name = "overwrite", .target = &options.overwrite, .help = "the folder may hold a run, which is lost"});
+  return groups;
 }
 
 Fields all_fields(TrainOptions& options) {
   Fields result;
-  for (const OptionGroup& group : option_groups(options)) {
-    result.insert(result.end(), group.fields.begin(), group.fields.end());
+  for (const Fields& part :
+       {data_fields(options), model_fields(options), training_fields(options), run_fields(options)}) {
+    result.insert(result.end(), part.begin(), part.end());
   }
   return result;
 }
 
-TrainOptions train_options_from_json(const std::string& json, const SavedModel& saved) {
-  TrainOptions options{.model = saved.model->config(), .layer = saved.model->layer_config(), .threads = threads()};
-  fields_from_json("options of training", json, all_fields(options));
-  return options;
-}
-
 std::string to_json(TrainOptions options) { return fields_to_json(all_fields(options)); }
 
-void settle(TrainOptions& options) {
+void settle(TrainOptions& options, Given given) {
+  check<ValueError>(!options.out.empty(), "--out", "must name a folder: got \"\"");
+  check<ValueError>(options.init_from != "resume", "--init-from",
+                    "resume is not offered yet: --init-from DIR starts from the weights in DIR");
+  if (options.init_from == "scratch") options.init_from.clear();  // nanoGPT's word
+  spread_width(options, given);
+  if (!options.init_from.empty()) start_from_checkpoint(options, given);
+  if (!options.text.empty()) options.text = std::filesystem::absolute(options.text).lexically_normal().string();
+  if (options.warmup < 0) options.warmup = std::min<int64_t>(100, options.steps / 10);
   if (std::isnan(options.min_lr)) options.min_lr = options.lr / 20;
   parse_split(options.split);
   check<ValueError>(options.min_lr <= options.lr, "--min-lr", "must not exceed --lr: got {} and {}", options.min_lr,
                     options.lr);
   check<ValueError>(options.warmup <= options.steps, "--warmup", "must not exceed --steps: got {} and {}",
                     options.warmup, options.steps);
-  check<ValueError>(!options.out.empty(), "--out", "must name a folder: got \"\"");
+  check_nothing_is_lost(options);
 }
 
 }  // namespace carousel::examples

@@ -66,13 +66,15 @@ void Reporter::record(std::optional<double> val_loss) {
   log_ << to_json(record_) << std::endl;
   check<IoError>(log_.good(), "log", "cannot write {}: {}", path_, std::strerror(errno));
   clear_bar();
-  fmt::print("step {}/{}  train {:.4f}{}  {:.0f} characters/s\n", record_.step, steps_, record_.train_loss,
-             val_loss ? fmt::format("  validation {:.4f}", *val_loss) : "", record_.tokens_per_s);
+  fmt::print("step {}/{}  train {:.4f}{}  {:.0f} characters/s  {:.1f} s\n", record_.step, steps_, record_.train_loss,
+             val_loss ? fmt::format("  validation {:.4f}", *val_loss) : "", record_.tokens_per_s, seconds());
   std::fflush(stdout);
   losses_ = seconds_ = 0;
   updates_ = tokens_ = 0;
   mark_ = Clock::now();
 }
+
+double Reporter::seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
 void Reporter::show_bar(double loss) {
   constexpr int64_t width = 30;
@@ -89,6 +91,9 @@ void Reporter::clear_bar() const {
   if (terminal_) fmt::print("\r\x1b[K");
 }
 
-void print_header() { fmt::print(stderr, "{}\n", to_string(runtime_info())); }
+void print_header() {
+  fmt::print(stderr, "{}\n", to_string(runtime_info()));
+  check_blas();
+}
 
 }  // namespace carousel::examples

@@ -35,6 +35,7 @@ class Reporter {
   /// a step since the last record there is nothing to write.
   void record(std::optional<double> val_loss);
   const Record& last() const { return record_; }
+  double seconds() const;  ///< since the beginning
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -55,7 +56,8 @@ class Reporter {
   Clock::time_point shown_ = start_;  // when the bar was last drawn
 };
 
-/// Says on stderr what computes: BLAS build and kernel, SIMD target, threads.
+/// How every run begins: says on stderr what computes (BLAS build and kernel, SIMD target, threads), and throws
+/// ValueError when this BLAS computes wrongly.
 void print_header();
 
 }  // namespace carousel::examples

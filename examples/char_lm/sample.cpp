@@ -1,7 +1,9 @@
 #include <carousel/nn/generate.h>
+#include <carousel/nn/saved_model.h>
 
 #include <cstdio>
 
+#include "char_lm/checkpoints.h"
 #include "char_lm/interrupt.h"
 #include "char_lm/options.h"
 #include "char_lm/report.h"
@@ -31,7 +33,7 @@ void print_json(const SampleOptions& options, std::string text) {
 int sample(const SampleOptions& options) {
   print_header();
   const InterruptGuard interrupt;
-  const SavedModel saved = load(options.checkpoint);
+  const SavedModel saved = make_model(open_checkpoint("checkpoint", options.checkpoint));
   const Vocabulary vocabulary(saved.vocabulary);
   const std::vector<int64_t> context = context_of(options.prompt, vocabulary);
   Rng rng(static_cast<uint64_t>(options.seed));

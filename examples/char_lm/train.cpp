@@ -1,4 +1,5 @@
 #include <carousel/nn/evaluate.h>
+#include <carousel/nn/saved_model.h>
 #include <carousel/optim/adam.h>
 #include <carousel/optim/checkpoint.h>
 #include <carousel/optim/clip.h>
@@ -6,10 +7,14 @@
 #include <carousel/optim/windows.h>
 #include <carousel/tensor/runtime.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 
+#include "char_lm/checkpoints.h"
 #include "char_lm/corpus.h"
 #include "char_lm/interrupt.h"
 #include "char_lm/options.h"
@@ -18,8 +23,6 @@
 namespace carousel::examples {
 
 namespace {
-
-constexpr int64_t log_interval = 100;  // steps between records
 
 CharacterModelConfig model_config(const TrainOptions& options, int64_t vocabulary_size) {
   CharacterModelConfig config = options.model;
@@ -34,10 +37,42 @@ const std::string& made_folder(const std::string& path) {
   return path;
 }
 
+// A word of a command line that a shell reads back as it is.
+std::string quoted(const std::string& word) {
+  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr("/._-+", c) != nullptr; };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+// run -> run-2, or the first after it that holds no run.
+std::string free_folder(const std::string& folder) {
+  std::string stem = folder;
+  while (stem.size() > 1 && stem.back() == '/') stem.pop_back();
+  int number = 2;
+  while (holds_run(fmt::format("{}-{}", stem, number))) ++number;
+  return fmt::format("{}-{}", stem, number);
+}
+
 // One run of training: what is learnt from, what learns, and what is written.
 class Run {
  public:
-  explicit Run(const TrainOptions& options) : Run(options, starting_point(options)) {}
+  explicit Run(const TrainOptions& options)
+      : options_(options),
+        corpus_(corpus_of(options)),
+        windows_(corpus_.train, options.batch_size, options.seq_length,
+                 options.windows == "random" ? WindowOrder::random : WindowOrder::contiguous),
+        rng_(static_cast<uint64_t>(options.seed)),
+        model_(model_config(options, corpus_.vocabulary.size()), options.layer, rng_),
+        optimizer_(model_.parameters(),
+                   {.beta1 = options.beta1, .beta2 = options.beta2, .weight_decay = options.weight_decay}),
+        rate_{.peak = options.lr, .floor = options.min_lr, .warmup = options.warmup, .end = options.steps},
+        state_(model_.initial_state(options.batch_size)),
+        path_(checkpoint_in(made_folder(options.out))),
+        report_(options.out, options.steps) {
+    if (options.start) load_weights(*options.start, model_);
+  }
 
   int64_t step() const { return report_.last().step; }
 
@@ -78,6 +113,7 @@ class Run {
   }
 
   void print_beginning() const {
+    fmt::print("text: {}\n", options_.text.empty() ? "stories (embedded)" : options_.text);
     fmt::print("{} parameters, {} symbols; {} characters to learn from, {} for validation\n", model_.parameter_count(),
                corpus_.vocabulary.size(), corpus_.train.numel(), corpus_.validation.numel());
     if (corpus_.validation.numel() < 2) {
@@ -88,47 +124,33 @@ class Run {
   void print_end() const {
     const auto text = [](double nats) { return fmt::format("{:.4f} nats ({:.4f} bits)", nats, bits(nats)); };
     const Record& last = report_.last();
-    fmt::print("loss per character: train {}{}\ncheckpoint: {}\n", text(last.train_loss),
-               last.val_loss ? ", validation " + text(*last.val_loss) : "", path_);
+    const double seconds = report_.seconds();
+    fmt::print("loss per character: train {}{}\n", text(last.train_loss),
+               last.val_loss ? ", validation " + text(*last.val_loss) : "");
+    if (const auto recall = recall_on_validation(model_, corpus_)) fmt::print("{}\n", to_string(*recall));
+    fmt::print("{} steps in {:.1f} s\ncheckpoint: {}\n", step(), seconds, path_);
   }
 
-  void print_interrupted(int signal) const {
+  void print_interrupted(int signal, const std::string& program) const {
     fmt::print(
-        "stopped by signal {} after step {}; checkpoint: {}\nsample from it: char_lm sample {}\n"
-        "train on from its weights: char_lm train --init-from {}\n",
-        signal, step(), path_, options_.out, options_.out);
+        "stopped by signal {} after step {}; checkpoint: {}\nsample from it: {} sample {}\n"
+        "train on from its weights: {} train --init-from {} --out {}\n",
+        signal, step(), path_, quoted(program), quoted(options_.out), quoted(program), quoted(options_.out),
+        quoted(free_folder(options_.out)));
   }
 
  private:
-  using Start = std::optional<Archive>;  // a checkpoint to take the weights from
-
-  static Start starting_point(const TrainOptions& options) {
-    return options.init_from.empty() ? Start() : load_archive(checkpoint_path(options.init_from));
-  }
-
-  static Corpus corpus_of(const TrainOptions& options, const Start& start) {
+  static Corpus corpus_of(const TrainOptions& options) {
     return load_corpus(options.text, options.split,
-                       start ? std::optional(start->text("vocabulary")) : std::nullopt);
+                       options.start ? std::optional(options.start->text("vocabulary")) : std::nullopt);
   }
 
-  Run(const TrainOptions& options, const Start& start)
-      : options_(options),
-        corpus_(corpus_of(options, start)),
-        windows_(corpus_.train, options.batch_size, options.seq_length, WindowOrder::contiguous),
-        rng_(static_cast<uint64_t>(options.seed)),
-        model_(model_config(options, corpus_.vocabulary.size()), options.layer, rng_),
-        optimizer_(model_.parameters(),
-                   {.beta1 = options.beta1, .beta2 = options.beta2, .weight_decay = options.weight_decay}),
-        rate_{.peak = options.lr, .floor = options.min_lr, .warmup = options.warmup, .end = options.steps},
-        state_(model_.initial_state(options.batch_size)),
-        path_(checkpoint_path(made_folder(options.out))),
-        report_(options.out, options.steps) {
-    if (start) load_weights(*start, model_);
-  }
-
+  // The norm from before.
   double clip() const {
-    return options_.grad_clip > 0 ? clip_grad_norm(model_.parameters(), options_.grad_clip)
-                                  : grad_norm(model_.parameters());
+    const std::vector<NamedParameter> parameters = model_.parameters();
+    const double norm = options_.grad_clip > 0 ? clip_grad_norm(parameters, options_.grad_clip) : grad_norm(parameters);
+    if (options_.grad_clip_value > 0) clip_grad_value(parameters, options_.grad_clip_value);
+    return norm;
   }
 
   TrainOptions options_;
@@ -145,7 +167,7 @@ class Run {
 
 }  // namespace
 
-int train(const TrainOptions& options) {
+int train(const TrainOptions& options, const std::string& program) {
   set_threads(static_cast<int>(options.threads));
   print_header();
   const InterruptGuard interrupt;
@@ -156,14 +178,14 @@ int train(const TrainOptions& options) {
     run.update();
     if (run.step() == options.steps || run.step() % options.eval_interval == 0) {
       run.validate_and_save();
-    } else if (run.step() % log_interval == 0) {
+    } else if (run.step() % options.log_interval == 0) {
       run.record();
     }
   }
   if (run.step() < options.steps) {
     run.save();
     run.record();
-    run.print_interrupted(interrupt.signal());
+    run.print_interrupted(interrupt.signal(), program);
     return interrupt.exit_code();
   }
   run.print_end();

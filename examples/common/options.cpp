@@ -1,16 +1,18 @@
 #include "common/options.h"
 
 #include <carousel/tensor/runtime.h>
+#include <carousel/tensor/version.h>
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <map>
 
-#include "common/join.h"
 #include "common/numbers.h"
 
 namespace carousel::examples {
@@ -63,9 +65,15 @@ struct SetTarget {
   }
 };
 
+// Stands in the variant's order too.
 struct DefaultText {
-  std::string operator()(const int64_t* target) const { return fmt::to_string(*target); }
-  std::string operator()(const double* target) const { return std::isnan(*target) ? "" : fmt::to_string(*target); }
+  const Field& field;
+
+  template <class Number>
+  std::string operator()(const Number* target) const {
+    const auto number = static_cast<double>(*target);
+    return number >= field.minimum && number <= field.maximum ? fmt::to_string(*target) : "";
+  }
   std::string operator()(const bool*) const { return ""; }
   std::string operator()(const std::string* target) const { return *target; }
 };
@@ -73,11 +81,11 @@ struct DefaultText {
 // Brings options to the spelling that CLI11 knows, `--rnn_size=5` to `--hidden-size 5`, and keeps what was typed.
 class Spelling {
  public:
-  explicit Spelling(const Command& command) {
+  explicit Spelling(const Command& command) : strangers_(command.strangers) {
     for (const OptionGroup& group : command.groups) {
       for (const Field& field : group.fields) {
-        options_[dashed(field.name)] = &field;
-        for (const std::string& alias : field.aliases) options_[dashed(alias)] = &field;
+        add(field.name, field);
+        for (const std::string& alias : field.aliases) add(alias, field);
       }
     }
   }
@@ -116,7 +124,20 @@ class Spelling {
 
   const std::string& typed(const Field& field) const { return typed_.at(&field); }
 
+  Given given() const {
+    Given given;
+    for (const auto& [field, typed] : typed_) given[field->name] = typed;
+    return given;
+  }
+
  private:
+  // Were a layer to bring a field `steps`, one of the two options would silently win.
+  void add(const std::string& name, const Field& field) {
+    const Field* owner = options_.emplace(dashed(name), &field).first->second;
+    check<ValueError>(owner == &field, "--" + dashed(name), "must be the name of one option: got fields {} and {}",
+                      owner->name, field.name);
+  }
+
   // "-", "-5" and "" are values; "-h" is left to CLI11.
   static bool is_option(const std::string& argument) {
     const size_t start = argument.find_first_not_of('-');
@@ -127,19 +148,28 @@ class Spelling {
   const Field& find(const std::string& name, const std::string& typed) const {
     const auto found = options_.find(name);
     if (found != options_.end()) return *found->second;
-    std::vector<std::string> names;
-    for (const auto& [known, field] : options_) names.push_back(known);
+    std::string stranger = name;
+    std::replace(stranger.begin(), stranger.end(), '-', '_');
+    if (const auto advice = strangers_.find(stranger); advice != strangers_.end()) {
+      throw UsageError(fmt::format("[{}] {}", typed, advice->second));
+    }
+    std::vector<std::string> names;  // who slips, rarely slips at the first letter
+    for (const auto& [known, field] : options_) {
+      if (known.front() == name.front()) names.push_back(known);
+    }
     const std::string near = nearest_name(name, names);
     throw UsageError(fmt::format("[{}] no such option{}", typed,
                                  near.empty() ? "; --help lists them" : fmt::format("; did you mean --{}?", near)));
   }
 
+  const std::map<std::string, std::string>& strangers_;
   std::map<std::string, const Field*> options_;
   std::map<const Field*, std::string> typed_;
 };
 
 void add_option(CLI::App& app, const std::string& title, const Field& field, const Spelling& spelling) {
   std::string help = field.help;
+  if (!field.choices.empty()) help += ": " + join(field.choices, "|");
   for (const std::string& alias : field.aliases) {
     help +=
         (alias == field.aliases.front() ? " (also --" : ", --") + alias + (alias == field.aliases.back() ? ")" : "");
@@ -159,11 +189,10 @@ void add_option(CLI::App& app, const std::string& title, const Field& field, con
       return true;
     };
     option = app.add_option(name, set, help);
-    option->default_str(std::visit(DefaultText{}, field.target));
+    option->default_str(std::visit(DefaultText{field}, field.target));
     option->type_name(std::holds_alternative<int64_t*>(field.target)  ? "INT"
                       : std::holds_alternative<double*>(field.target) ? "NUMBER"
-                      : field.choices.empty()                         ? "TEXT"
-                                                                      : join(field.choices, "|"));
+                                                                      : "TEXT");
   }
   option->group(title);
 }
@@ -205,7 +234,7 @@ void fill_app(CLI::App& app, const Command& command, const Spelling& spelling) {
 }
 
 std::string version_text(const Program& program) {
-  return fmt::format("{} of Carousel {}\n{}\n", program.name, CAROUSEL_VERSION, to_string(runtime_info()));
+  return fmt::format("{} of Carousel {}\n{}\n", program.name, version(), to_string(runtime_info()));
 }
 
 }  // namespace
@@ -240,7 +269,7 @@ Request parse_command_line(const Program& program, const std::vector<std::string
   }
   if (command->check) {
     try {
-      command->check();
+      command->check(spelling.given());
     } catch (const ValueError& error) {
       throw UsageError(error.what());
     }
@@ -261,11 +290,14 @@ int report_errors(std::string_view program, const std::function<int()>& body) {
 }
 
 int run_program(const Program& program, int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_DFL);  // whatever the parent had it do
   return report_errors(program.name, [&] {
     const Request request = parse_command_line(program, {argv + 1, argv + argc});
-    if (request.command != nullptr) return request.command->run();
-    fmt::print("{}", request.text);
-    return 0;
+    if (request.command == nullptr) fmt::print("{}", request.text);
+    const int code = request.command == nullptr ? 0 : request.command->run();
+    const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    check<IoError>(written, "output", "cannot write: {}", std::strerror(errno));
+    return code;
   });
 }
 

@@ -4,6 +4,7 @@
 #include <carousel/tensor/error.h>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,11 @@ class UsageError : public Error {
 /// Options that --help shows under one title.
 struct OptionGroup {
   std::string title;
-  Fields fields;  ///< their targets hold the defaults; a double that is NaN has none to show
+  Fields fields;  ///< their targets hold the defaults; one that is NaN or out of range is none, and is not shown
 };
+
+/// Names of the options that a command line gave, with the spelling that was typed: hidden_size -> "--rnn_size".
+using Given = std::map<std::string, std::string>;
 
 /// One thing that a program does: `char_lm train`.
 struct Command {
@@ -27,8 +31,11 @@ struct Command {
   std::string help = {};
   Fields positionals = {};  ///< without a name in front, all required
   std::vector<OptionGroup> groups = {};
-  std::function<void()> check = {};  ///< rules between options; a ValueError it throws counts as a UsageError
-  std::function<int()> run = {};     ///< returns the exit code
+  /// Options of other programs that have no counterpart here, in snake_case, and what to tell who types one.
+  std::map<std::string, std::string> strangers = {};
+  /// Rules between options; a ValueError it throws counts as a UsageError. Not called for --help.
+  std::function<void(const Given&)> check = {};
+  std::function<int()> run = {};  ///< returns the exit code
 };
 
 struct Program {
@@ -49,14 +56,15 @@ struct Request {
 /// of other programs are taken too: the field's aliases, underscores, and one dash before a long name (`-rnn_size
 /// 128`). Whole numbers are decimal (010 is ten, 1e3 is an error) and must fit; numbers must be finite; ranges and
 /// choices are those of the field. Throws UsageError naming option and value, with the nearest name for one that is
-/// unknown.
+/// unknown; ValueError when two fields claim one name.
 Request parse_command_line(const Program& program, const std::vector<std::string>& arguments);
 
 /// Runs `body` and turns an error into one line on stderr. Returns the exit code: the body's, 2 after a UsageError, 1
 /// after any other error.
 int report_errors(std::string_view program, const std::function<int()>& body);
 
-/// The body of main(): parses, runs the command, reports errors. 0 after --help and --version.
+/// The body of main(): parses, runs the command, reports errors, of standard output too. 0 after --help and --version.
+/// A reader that goes away (`| head`) ends the process quietly.
 int run_program(const Program& program, int argc, char** argv);
 
 /// The value that `arguments` give to option `name` or one of `aliases`, or `otherwise`. For the one option that

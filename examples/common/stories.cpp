@@ -1,13 +1,12 @@
 #include "common/stories.h"
 
+#include <carousel/nn/fields.h>
 #include <carousel/tensor/error.h>
 #include <carousel/tensor/random.h>
 
 #include <fmt/format.h>
 
 #include <map>
-
-#include "common/join.h"
 
 namespace carousel::examples {
 
@@ -160,10 +159,10 @@ Stories make_stories(const StoryOptions& options) {
 std::string answers_to_json_lines(const Stories& stories) {
   std::string lines;
   for (const StoryAnswer& answer : stories.answers) {  // plain words: nothing to escape
-    lines +=
-        fmt::format(R"({{"kind":"{}","word":"{}","first_mention":{},"position":{},"candidates":["{}"]}})"
-                    "\n",
-                    answer.kind, answer.word, answer.first_mention, answer.position, join(*answer.candidates, "\",\""));
+    const std::vector<std::string> candidates(answer.candidates->begin(), answer.candidates->end());
+    lines += fmt::format(R"({{"kind":"{}","word":"{}","first_mention":{},"position":{},"candidates":["{}"]}})"
+                         "\n",
+                         answer.kind, answer.word, answer.first_mention, answer.position, join(candidates, "\",\""));
   }
   return lines;
 }

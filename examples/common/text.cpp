@@ -36,12 +36,12 @@ Decoded decode_one(std::string_view text) {
 
 std::string read_bytes(const std::string& path) {
   // On Linux a folder opens for reading and fails only later, so it is asked about first.
-  check<IoError>(std::filesystem::exists(path), "text", "no such file: got {}", path);
-  check<IoError>(!std::filesystem::is_directory(path), "text", "must be a file, but this is a folder: got {}", path);
+  check<IoError>(std::filesystem::exists(path), "--text", "no such file: got {}", path);
+  check<IoError>(!std::filesystem::is_directory(path), "--text", "must be a file, but this is a folder: got {}", path);
   std::ifstream file(path, std::ios::binary);
-  check<IoError>(file.is_open(), "text", "cannot open {}: {}", path, std::strerror(errno));
+  check<IoError>(file.is_open(), "--text", "cannot open {}: {}", path, std::strerror(errno));
   std::string bytes(std::istreambuf_iterator<char>(file), {});
-  check<IoError>(!file.bad(), "text", "cannot read {}: {}", path, std::strerror(errno));
+  check<IoError>(!file.bad(), "--text", "cannot read {}: {}", path, std::strerror(errno));
   return bytes;
 }
 
@@ -69,7 +69,7 @@ TextFile read_text(const std::string& path) {
   if (const int64_t count = remove_carriage_returns(file.text)) {
     file.notices.push_back(fmt::format("{}: changed {} line ends from CR LF to LF", path, count));
   }
-  check<FormatError>(!file.text.empty(), "text", "the file is empty: got {}", path);
+  check<FormatError>(!file.text.empty(), "--text", "the file is empty: got {}", path);
   return file;
 }
 
@@ -137,7 +137,7 @@ SplitRule parse_split(const std::string& text) {
   const auto validation =
       comma == std::string::npos ? std::optional<double>(1 - train.value_or(0)) : parse_number(text.substr(comma + 1));
   const bool valid = train && validation && *train >= 0 && *validation >= 0 && *train + *validation <= 1 + 1e-12;
-  check<ValueError>(valid, "split", "must be nanogpt, char-rnn, torch-rnn, or shares like 0.9 or 0.8,0.1: got \"{}\"",
+  check<ValueError>(valid, "--split", "must be nanogpt, char-rnn, torch-rnn, or shares like 0.9 or 0.8,0.1: got \"{}\"",
                     text);
   const double rest = 1 - *train - *validation;
   return {*train, *validation, rest > 1e-9 ? rest : 0};

@@ -1,64 +1,13 @@
-#include <gtest/gtest.h>
-#include <signal.h>
+#include <carousel/nn/registry.h>
 
-#include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <thread>
+#include <sys/wait.h>
 
-#include "run_program.h"
-#include "temporary_folder.h"
+#include <cstdlib>
+
+#include "char_lm_fixture.h"
 
 namespace carousel::examples {
 namespace {
-
-using nlohmann::json;
-using Arguments = std::vector<std::string>;
-
-std::string repeated(const std::string& text, int times) {
-  std::string result;
-  for (int i = 0; i < times; ++i) result += text;
-  return result;
-}
-
-class CharLm : public ::testing::Test {
- protected:
-  std::string write(const std::string& name, const std::string& bytes) {
-    const std::string path = folder_.path(name);
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path;
-  }
-
-  // A run of a second at most: `more` is added to small settings.
-  ProgramResult train(const std::string& text, Arguments more = {}, const std::function<void(int)>& meanwhile = {}) {
-    Arguments arguments = {"train", "--text",   text, "--out",       out_, "--warmup",
-                           "2",     "--hidden", "16", "--embedding", "8"};
-    const auto given = [&more](const std::string& name) {
-      return std::find(more.begin(), more.end(), name) != more.end();
-    };
-    if (!given("--steps")) more.insert(more.end(), {"--steps", "20"});
-    if (!given("--seq-length")) more.insert(more.end(), {"--seq-length", "16"});
-    if (!given("--batch-size")) more.insert(more.end(), {"--batch-size", "4"});
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run_built("char_lm", arguments, meanwhile);
-  }
-
-  ProgramResult run(const Arguments& arguments) { return run_built("char_lm", arguments); }
-
-  std::vector<json> log() const {
-    std::vector<json> records;
-    std::ifstream file(out_ + "/log.jsonl");
-    for (std::string line; std::getline(file, line);) records.push_back(json::parse(line));
-    return records;
-  }
-
-  json info() { return json::parse(run({"info", out_, "--json"}).out); }
-
-  TemporaryFolder folder_;
-  std::string out_ = folder_.path("run");
-  std::string text_ = write("text.txt", repeated("the cat sat on the mat and that was that\n", 100));
-};
 
 TEST_F(CharLm, TrainsAndLogs) {
   const ProgramResult result = train(text_, {"--steps", "250", "--eval-interval", "200"});
@@ -176,17 +125,85 @@ TEST_F(CharLm, TakesTheOptionsOfCharRnnAndNanoGpt) {
                                  "-eval_val_every",
                                  "5",
                                  "--max_iters=10",
-                                 "--warmup_iters=2"});
+                                 "--warmup_iters=2",
+                                 "-print_every",
+                                 "4"});
   ASSERT_EQ(old.exit_code, 0) << old.err;
+  EXPECT_EQ(log().front()["step"], 4);
   EXPECT_EQ(info()["hidden_size"], 24);
   EXPECT_EQ(info()["steps"], 10);
   const ProgramResult gpt =
       run({"train", "--text=" + text_, "--out_dir=" + out_, "--n_embd=20", "--n_layer=2", "--block_size=8",
            "--batch_size=5", "--max_iters=10", "--learning_rate=1e-3", "--min_lr=1e-4", "--beta2=0.99",
-           "--weight_decay=0.1", "--warmup_iters=2", "--eval_interval=5", "--dropout=0.2"});
+           "--weight_decay=0.1", "--warmup_iters=2", "--eval_interval=5", "--dropout=0.2", "--log_interval=10",
+           "--init_from=scratch", "--overwrite"});
   ASSERT_EQ(gpt.exit_code, 0) << gpt.err;
   EXPECT_EQ(info()["hidden_size"], 20);
+  EXPECT_EQ(info()["embedding_size"], 20) << "n_embd is the one width of nanoGPT";
   EXPECT_EQ(info()["layers"], 2);
+}
+
+TEST_F(CharLm, AdvisesWhoComesFromAnotherProgram) {
+  const auto error = [this](const std::string& option) { return train(text_, {option, "1"}).err; };
+  EXPECT_EQ(error("-data_dir"), "char_lm: [-data_dir] no such option: use --text FILE\n");
+  EXPECT_EQ(error("--dataset"), "char_lm: [--dataset] no such option: use --text FILE\n");
+  EXPECT_EQ(error("--device"), "char_lm: [--device] has no meaning here: leave it out\n");
+  EXPECT_EQ(error("--lr_decay_iters"), "char_lm: [--lr_decay_iters] no such option: the cosine ends at --steps\n");
+  EXPECT_NE(error("-max_epochs").find("use --steps; one pass is N / (batch * seq) windows"), std::string::npos);
+  EXPECT_NE(run({"sample", out_, "--num_samples", "3"}).err.find("another --seed, another text"), std::string::npos);
+}
+
+TEST_F(CharLm, WarmsUpForATenthOfAShortRun) {
+  const auto warmup = [this](const std::string& steps) {
+    const ProgramResult result = run({"train", "--text", text_, "--out", out_, "--steps", steps, "--hidden", "8",
+                                      "--batch-size", "4", "--seq-length", "8", "--overwrite"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return info()["warmup"].get<int>();
+  };
+  EXPECT_EQ(warmup("50"), 5);
+  EXPECT_EQ(warmup("1200"), 100);
+}
+
+TEST_F(CharLm, ClipsEveryElementOfAGradient) {
+  const auto loss = [this](const std::string& limit) {
+    EXPECT_EQ(train(text_, {"--grad-clip", "0", "--grad-clip-value", limit, "--steps", "3"}).exit_code, 0);
+    return log().back()["train_loss"].get<double>();
+  };
+  EXPECT_EQ(loss("0"), loss("1000")) << "off, and out of reach";
+  EXPECT_NE(loss("0"), loss("0.001"));
+}
+
+TEST_F(CharLm, TrainsOnWindowsDrawnAfresh) {
+  ASSERT_EQ(train(text_).exit_code, 0);
+  const double contiguous = log().back()["val_loss"];
+  ASSERT_EQ(train(text_, {"--windows", "random"}).exit_code, 0);
+  EXPECT_NE(log().back()["val_loss"], contiguous);
+}
+
+TEST_F(CharLm, MeasuresRecallOfTheEmbeddedStories) {
+  const ProgramResult result = run({"train", "--out", out_, "--steps", "2", "--hidden", "8", "--batch-size", "4"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("text: stories (embedded)\n"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find(" % of 200 answers right (chance 12.5 %)\n2 steps in "), std::string::npos) << result.out;
+  const json told = json::parse(run({"eval", out_, "--json"}).out);
+  EXPECT_EQ(told["recall_asked"], 200);
+  EXPECT_EQ(told["recall_chance"], 0.125);
+  EXPECT_LT(told["recall"], 0.4) << "it has learnt nothing yet";
+  EXPECT_FALSE(json::parse(run({"eval", out_, "--json", "--split", "1,0"}).out, nullptr, false).contains("recall"));
+}
+
+TEST_F(CharLm, FindsItsTextFromAnotherFolder) {
+  const std::string command = "cd " + folder_.path("") + " && " + CAROUSEL_BIN +
+                              "/char_lm train --text text.txt --out run" + " --steps 2 --batch-size 4 >/dev/null 2>&1";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(info()["text"], text_);
+  EXPECT_EQ(run({"eval", out_}).exit_code, 0);
+}
+
+TEST_F(CharLm, InfoLeavesOutWhatIsEmpty) {
+  ASSERT_EQ(train(text_).exit_code, 0);
+  EXPECT_FALSE(info().contains("init_from"));
+  EXPECT_EQ(run({"info", out_}).out.find("init_from"), std::string::npos);
 }
 
 // Text input
@@ -280,17 +297,18 @@ TEST_F(CharLm, RefusesNonsenseBeforeAnyFileIsTouched) {
   EXPECT_EQ(error({"--dropout", "1.5"}), "char_lm: [--dropout] must be in [0, 0.99]: got 1.5\n");
   EXPECT_EQ(error({"--sede", "1"}), "char_lm: [--sede] no such option; did you mean --seed?\n");
   EXPECT_EQ(error({"--split", "half"}),
-            "char_lm: [split] must be nanogpt, char-rnn, torch-rnn, or shares like 0.9 or 0.8,0.1: got \"half\"\n");
+            "char_lm: [--split] must be nanogpt, char-rnn, torch-rnn, or shares like 0.9 or 0.8,0.1: got \"half\"\n");
   EXPECT_EQ(error({"--lr", "0.1", "--min-lr", "0.2"}), "char_lm: [--min-lr] must not exceed --lr: got 0.2 and 0.1\n");
   EXPECT_EQ(error({"--steps", "1"}), "char_lm: [--warmup] must not exceed --steps: got 2 and 1\n");
-  EXPECT_EQ(error({"--model", "rmn"}), "char_lm: [--model] must be one of rnn: got \"rmn\"; did you mean rnn?\n");
+  EXPECT_EQ(error({"--model", "rmn"}),
+            "char_lm: [--model] must be one of " + join(layer_kind_names()) + ": got \"rmn\"; did you mean rnn?\n");
 }
 
 TEST_F(CharLm, TellsAMissingTextFromAFolder) {
   const std::string missing = folder_.path("missing.txt");
   ProgramResult result = train(missing);
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_NE(result.err.find("char_lm: [text] no such file: got " + missing + "\n"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("char_lm: [--text] no such file: got " + missing + "\n"), std::string::npos) << result.err;
   result = train(folder_.path(""));
   EXPECT_NE(result.err.find("this is a folder"), std::string::npos) << result.err;
   EXPECT_FALSE(std::filesystem::exists(out_));
@@ -308,7 +326,8 @@ TEST_F(CharLm, RefusesWhatIsNotACheckpoint) {
   for (const char* command : {"sample", "eval", "info"}) {
     const ProgramResult missing = run({command, folder_.path("nowhere")});
     EXPECT_EQ(missing.exit_code, 1);
-    EXPECT_NE(missing.err.find("nowhere"), std::string::npos) << missing.err;
+    EXPECT_NE(missing.err.find("[checkpoint] no checkpoint at " + folder_.path("nowhere") + "\n"), std::string::npos)
+        << missing.err;
     const ProgramResult text = run({command, text_});
     EXPECT_EQ(text.exit_code, 1);
     EXPECT_NE(text.err.find(text_), std::string::npos) << text.err;
@@ -343,95 +362,6 @@ TEST_F(CharLm, HelpAndVersionSucceed) {
   }
   EXPECT_NE(run({"--version"}).out.find("BLAS"), std::string::npos);
   EXPECT_EQ(run({}).exit_code, 2);
-}
-
-// Starting from weights
-
-TEST_F(CharLm, StartsFromTheWeightsOfACheckpoint) {
-  ASSERT_EQ(train(text_, {"--steps", "300"}).exit_code, 0);
-  const double before = log().back()["val_loss"];
-  const std::string first = out_;
-  out_ = folder_.path("second");
-  const ProgramResult result = run({"train", "--text", text_, "--out", out_, "--init-from", first, "--steps", "1",
-                                    "--warmup", "0", "--lr", "0", "--batch-size", "4"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(log().back()["val_loss"], before) << "weights and sizes come from the checkpoint";
-  EXPECT_EQ(info()["hidden_size"], 16);
-  EXPECT_EQ(info()["step"], 1) << "and nothing else";
-}
-
-TEST_F(CharLm, RefusesWeightsThatDoNotFit) {
-  ASSERT_EQ(train(text_).exit_code, 0);
-  const ProgramResult sizes =
-      run({"train", "--text", text_, "--init-from", out_, "--hidden", "17", "--batch-size", "4"});
-  EXPECT_EQ(sizes.exit_code, 1);
-  EXPECT_NE(sizes.err.find("[17, 17]"), std::string::npos) << sizes.err;
-  const ProgramResult symbols =
-      run({"train", "--text", write("other.txt", repeated("Z", 5000)), "--init-from", out_, "--batch-size", "4"});
-  EXPECT_EQ(symbols.exit_code, 1);
-  EXPECT_NE(symbols.err.find("U+005A 'Z' at position 0"), std::string::npos) << symbols.err;
-}
-
-// Signals
-
-class Interrupted : public CharLm {
- protected:
-  static void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
-
-  // A run that ends only when it is told to.
-  ProgramResult run_long(const std::string& text, Arguments more, const std::function<void(int)>& meanwhile) {
-    Arguments arguments = {"train",     "--text",          text,       "--out", out_, "--steps",
-                           "100000000", "--eval-interval", "100000000"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run_built("char_lm", arguments, meanwhile);
-  }
-  bool log_is_empty() const {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(out_ + "/log.jsonl", error);
-    return error || size == 0;
-  }
-};
-
-TEST_F(Interrupted, SavesAWholeStepAndSaysHowToGoOn) {
-  for (const auto& [signal, code] : {std::pair(SIGINT, 130), std::pair(SIGTERM, 143)}) {
-    const ProgramResult result = run_long(text_, {"--hidden", "16", "--batch-size", "4", "--seq-length", "16"},
-                                          [this, number = signal](int pid) {
-                                            for (int i = 0; i < 3000 && log_is_empty(); ++i) pause();
-                                            kill(pid, number);
-                                          });
-    EXPECT_EQ(result.exit_code, code) << result.err;
-    EXPECT_NE(result.out.find("char_lm sample " + out_), std::string::npos) << result.out;
-    EXPECT_NE(result.out.find("checkpoint: " + out_ + "/checkpoint.carousel"), std::string::npos);
-    EXPECT_EQ(info()["step"], log().back()["step"]);
-    EXPECT_GE(info()["step"], 100);
-    EXPECT_EQ(run({"sample", out_}).exit_code, 0);
-    std::filesystem::remove_all(out_);
-  }
-}
-
-TEST_F(Interrupted, EndsAtOnceAtTheSecondSignalAndHarmsNoFile) {
-  const std::string text = write("long.txt", repeated("abcdefgh", 4000));
-  const Arguments half_a_second_a_step = {"--seq-length", "512", "--batch-size", "32", "--rnn_size", "1024"};
-  const ProgramResult result = run_long(text, half_a_second_a_step, [this](int pid) {
-    for (int i = 0; i < 3000 && !std::filesystem::exists(out_ + "/checkpoint.carousel"); ++i) pause();
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // into the first step
-    kill(pid, SIGINT);
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    kill(pid, SIGTERM);
-  });
-  EXPECT_EQ(result.exit_code, 143) << "the first signal alone would give 130";
-  EXPECT_EQ(info()["step"], 0);
-}
-
-TEST_F(Interrupted, SamplingEndsWithWhatItHas) {
-  ASSERT_EQ(train(text_).exit_code, 0);
-  const ProgramResult result = run_built("char_lm", {"sample", out_, "--length", "1000000000"}, [](int pid) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    kill(pid, SIGINT);
-  });
-  EXPECT_EQ(result.exit_code, 130);
-  EXPECT_FALSE(result.out.empty());
-  EXPECT_EQ(result.out.back(), '\n');
 }
 
 }  // namespace

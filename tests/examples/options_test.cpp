@@ -34,7 +34,11 @@ class Options : public ::testing::Test {
                      {.name = "json", .target = &json_, .help = "as JSON"},
                      {.name = "prompt", .target = &prompt_, .help = "start"},
                      {.name = "min_lr", .target = &min_lr_, .help = "last rate", .minimum = 0}}}},
-        .check = [this] { check<ValueError>(hidden_size_ != 13, "--hidden-size", "must not be 13: got 13"); }};
+        .strangers = {{"data_dir", "no such option: use --text FILE"}},
+        .check = [this](const Given& given) {
+          given_ = given;
+          check<ValueError>(hidden_size_ != 13, "--hidden-size", "must not be 13: got 13");
+        }};
     Command info{.name = "info",
                  .help = "Tells",
                  .positionals = {{.name = "checkpoint", .target = &checkpoint_, .help = "a file or folder"}}};
@@ -63,6 +67,7 @@ class Options : public ::testing::Test {
   double lr_ = 0.004, dropout_ = 0, min_lr_ = std::numeric_limits<double>::quiet_NaN();
   bool json_ = false;
   std::string model_ = "rnn", prompt_ = "\n", checkpoint_;
+  Given given_;
   Program program_;
 };
 
@@ -138,6 +143,38 @@ TEST_F(Options, SuggestsTheNearestName) {
   EXPECT_EQ(train_error({"--completely-different"}), "[--completely-different] no such option; --help lists them");
 }
 
+TEST_F(Options, SuggestsNothingThatBeginsOtherwise) {
+  EXPECT_EQ(train_error({"--rate", "5"}), "[--rate] no such option; --help lists them");  // not --lr, --seed, ...
+}
+
+TEST_F(Options, AdvisesWhoComesFromAnotherProgram) {
+  for (const std::string typed : {"-data_dir", "--data-dir", "--data_dir"}) {
+    EXPECT_EQ(train_error({typed, "data"}), "[" + typed + "] no such option: use --text FILE");
+  }
+}
+
+TEST_F(Options, TellsTheCheckWhatWasGiven) {
+  train({"-rnn_size", "5", "--lr=1"});
+  EXPECT_EQ(given_, (Given{{"hidden_size", "-rnn_size"}, {"lr", "--lr"}}));
+}
+
+TEST_F(Options, RefusesTwoFieldsOfOneName) {
+  const auto error_with = [this](const Field& second) -> std::string {
+    Program program = program_;
+    program.commands.front().groups.push_back({"Layer", {second}});
+    try {
+      parse_command_line(program, {"train", "--lr", "1"});
+    } catch (const ValueError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(error_with({.name = "lr", .target = &min_lr_, .help = "of the layer"}),
+            "[--lr] must be the name of one option: got fields lr and lr");
+  EXPECT_EQ(error_with({.name = "width", .target = &seed_, .help = "", .aliases = {"rnn_size"}}),
+            "[--rnn-size] must be the name of one option: got fields hidden_size and width");
+}
+
 TEST_F(Options, RefusesAMissingOrSecondValue) {
   EXPECT_EQ(train_error({"--lr"}), "[--lr] needs a value: got none");
   EXPECT_EQ(train_error({"--rnn_size", "5", "--hidden", "6"}), "[--hidden] must be given once: got it again");
@@ -179,10 +216,11 @@ TEST_F(Options, HelpShowsGroupsAndDefaults) {
   const Request request = train({"--help"});
   EXPECT_EQ(request.command, nullptr);
   for (const char* part :
-       {"Training:", "Model:", "--batch-size INT", "INT=32", "rnn|lstm", "also --hidden, --rnn_size"}) {
+       {"Training:", "Model:", "--batch-size INT", "INT=32", "kind: rnn|lstm", "also --hidden, --rnn_size"}) {
     EXPECT_NE(request.text.find(part), std::string::npos) << part << "\n" << request.text;
   }
   EXPECT_EQ(request.text.find("nan"), std::string::npos) << "an unset default has nothing to show";
+  EXPECT_EQ(request.text.find("rnn=rnn"), std::string::npos);
   EXPECT_NE(parse({"--help"}).text.find("info"), std::string::npos);
   EXPECT_EQ(parse({"-h"}).text, parse({"--help"}).text);
 }

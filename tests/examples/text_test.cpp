@@ -38,15 +38,15 @@ TEST_F(TextFileTest, ReadsWhatIsThere) {
 
 TEST_F(TextFileTest, TellsAMissingPathFromAFolder) {
   const std::string missing = folder_.path("missing.txt");
-  EXPECT_EQ(error_of([&] { read_text(missing); }), "[text] no such file: got " + missing);
+  EXPECT_EQ(error_of([&] { read_text(missing); }), "[--text] no such file: got " + missing);
   const std::string folder = folder_.path("");
-  EXPECT_EQ(error_of([&] { read_text(folder); }), "[text] must be a file, but this is a folder: got " + folder);
+  EXPECT_EQ(error_of([&] { read_text(folder); }), "[--text] must be a file, but this is a folder: got " + folder);
 }
 
 TEST_F(TextFileTest, RefusesAnEmptyFileAlsoWhenItHoldsOnlyAMark) {
   for (const std::string bytes : {"", "\xEF\xBB\xBF"}) {
     const std::string path = write("empty.txt", bytes);
-    EXPECT_EQ(error_of([&] { read_text(path); }), "[text] the file is empty: got " + path);
+    EXPECT_EQ(error_of([&] { read_text(path); }), "[--text] the file is empty: got " + path);
   }
 }
 
@@ -168,7 +168,7 @@ TEST(Split, LosesNoSymbol) {
 TEST(Split, RefusesOtherText) {
   for (const char* rule : {"", "nanogtp", "-0.5", "1.5", "0.9,0.2", "0.9,", "0.9,-0.1", "nan", "inf", "0.8,0.1,0.1"}) {
     EXPECT_EQ(error_of([&] { parse_split(rule); }),
-              std::string("[split] must be nanogpt, char-rnn, torch-rnn, or shares like 0.9 or 0.8,0.1: got \"") +
+              std::string("[--split] must be nanogpt, char-rnn, torch-rnn, or shares like 0.9 or 0.8,0.1: got \"") +
                   rule + "\"");
   }
 }

@@ -1,0 +1,86 @@
+#include "char_lm/checkpoints.h"
+
+#include <carousel/nn/saved_model.h>
+#include <carousel/optim/checkpoint.h>
+#include <carousel/tensor/runtime.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+namespace carousel::examples {
+
+namespace {
+
+std::string value_text(const Field& field) {
+  return std::visit([](const auto* value) { return fmt::format("{}", *value); }, field.target);
+}
+
+// Two lists of the same record: what `given` does not name goes over.
+void take_over(const Fields& from, const Fields& to, const Given& given) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (given.count(to[i].name) > 0) continue;
+    std::visit([&](auto* target) { *target = *std::get<std::remove_reference_t<decltype(target)>>(from[i].target); },
+               to[i].target);
+  }
+}
+
+// A model is taken as it is; only its dropout may be another.
+void check_sizes(TrainOptions& asked, TrainOptions& saved, const Given& given) {
+  const Fields known = model_fields(saved);
+  for (const Field& field : model_fields(asked)) {
+    const auto typed = given.find(field.name);
+    if (typed == given.end() || field.name == "dropout") continue;
+    const auto own = std::find_if(known.begin(), known.end(), [&](const Field& one) { return one.name == field.name; });
+    check<ValueError>(own != known.end(), typed->second, "is no option of the {} in {}", saved.model.model,
+                      asked.init_from);
+    check<ValueError>(value_text(*own) == value_text(field), typed->second,
+                      "is {} in {}: sizes come from the checkpoint", value_text(*own), asked.init_from);
+  }
+}
+
+}  // namespace
+
+Archive open_checkpoint(std::string_view option, const std::string& path) {
+  const std::string file = checkpoint_path(path);
+  check<IoError>(std::filesystem::exists(file), option, "no checkpoint at {}", path);
+  return load_archive(file);
+}
+
+std::string checkpoint_in(const std::string& folder) { return folder + "/checkpoint.carousel"; }
+
+bool holds_run(const std::string& folder) { return std::filesystem::exists(checkpoint_in(folder)); }
+
+void check_nothing_is_lost(const TrainOptions& options) {
+  if (options.overwrite || !holds_run(options.out)) return;
+  const int64_t step = training_state(load_archive(checkpoint_in(options.out))).step;
+  throw ValueError(
+      fmt::format("[--out] {} holds a run at step {}: name another folder, or give --overwrite", options.out, step));
+}
+
+TrainOptions options_of(const Archive& archive) {
+  TrainOptions options;
+  fields_from_json("model", archive.text("model/config"), fields(options.model));
+  options.layer = layer_kind(options.model.model).default_config();
+  fields_from_json(options.model.model, archive.text("model/layer"), options.layer.field_list());
+  fields_from_json("options of training", archive.text("training/options"), all_fields(options));
+  return options;
+}
+
+void start_from_checkpoint(TrainOptions& options, const Given& given) {
+  options.start = std::make_shared<const Archive>(open_checkpoint("--init-from", options.init_from));
+  TrainOptions saved = options_of(*options.start);
+  check_sizes(options, saved, given);
+  if (given.count("dropout") == 0) options.model.dropout = saved.model.dropout;
+  const double dropout = options.model.dropout;
+  options.model = saved.model;
+  options.model.dropout = dropout;
+  options.layer = saved.layer;
+  // What follows from another option, follows from it again when that one is given.
+  if (given.count("lr") > 0) saved.min_lr = std::numeric_limits<double>::quiet_NaN();
+  if (given.count("steps") > 0) saved.warmup = -1;
+  take_over(data_fields(saved), data_fields(options), given);
+  take_over(training_fields(saved), training_fields(options), given);
+}
+
+}  // namespace carousel::examples
