@@ -1,6 +1,6 @@
 #include "char_lm/corpus.h"
 
-#include <cstdio>
+#include "common/options.h"
 
 namespace carousel::examples {
 
@@ -8,7 +8,7 @@ namespace {
 
 std::string read_with_notices(const std::string& path) {
   TextFile file = read_text(path);
-  for (const std::string& notice : file.notices) fmt::print(stderr, "note: {}\n", notice);
+  for (const std::string& notice : file.notices) tell("note: " + notice);
   return std::move(file.text);
 }
 

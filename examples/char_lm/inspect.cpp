@@ -2,6 +2,7 @@
 #include <carousel/nn/saved_model.h>
 #include <carousel/optim/checkpoint.h>
 
+#include <cmath>
 #include <cstdio>
 
 #include "char_lm/checkpoints.h"
@@ -56,6 +57,7 @@ int eval(const EvalOptions& options) {
   for (const auto& [name, tokens] : {std::pair("validation", corpus.validation), std::pair("test", corpus.test)}) {
     if (tokens.numel() < 2) continue;
     const double nats = evaluate(*saved.model, tokens);
+    check<ValueError>(std::isfinite(nats), "eval", "the loss must be finite: got {} on the {} part", nats, name);
     parts.push_back({name, tokens.numel(), nats, bits(nats)});
   }
   check<ValueError>(!parts.empty(), "eval", "validation or test needs at least 2 characters: got {} and {}",

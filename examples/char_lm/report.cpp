@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "common/options.h"
+
 namespace carousel::examples {
 
 namespace {
@@ -38,8 +40,11 @@ std::string to_json(Record record) {
 
 double bits(double nats) { return nats / std::log(2.0); }
 
-Reporter::Reporter(const std::string& folder, int64_t steps)
-    : steps_(steps), terminal_(isatty(STDOUT_FILENO) == 1), path_(folder + "/log.jsonl"), log_(path_) {
+Reporter::Reporter(int64_t steps) : steps_(steps), terminal_(isatty(STDOUT_FILENO) == 1) {}
+
+void Reporter::begin_log(const std::string& folder) {
+  path_ = folder + "/log.jsonl";
+  log_.open(path_);
   check<IoError>(log_.is_open(), "log", "cannot write {}: {}", path_, std::strerror(errno));
 }
 
@@ -92,7 +97,7 @@ void Reporter::clear_bar() const {
 }
 
 void print_header() {
-  fmt::print(stderr, "{}\n", to_string(runtime_info()));
+  tell(to_string(runtime_info()));
   check_blas();
 }
 

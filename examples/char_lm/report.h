@@ -26,8 +26,10 @@ double bits(double nats);
 /// Tells what a training loop does: a bar on a terminal, plain lines when piped, and log.jsonl.
 class Reporter {
  public:
-  /// Begins DIR/log.jsonl anew. Throws IoError.
-  Reporter(const std::string& folder, int64_t steps);
+  explicit Reporter(int64_t steps);
+
+  /// Begins FOLDER/log.jsonl anew, before the first step. Throws IoError.
+  void begin_log(const std::string& folder);
 
   /// After every update.
   void step(double loss, int64_t tokens, double grad_norm, double lr);

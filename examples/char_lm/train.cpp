@@ -70,11 +70,17 @@ class Run {
         rate_{.peak = options.lr, .floor = options.min_lr, .warmup = options.warmup, .end = options.steps},
         state_(model_.initial_state(options.batch_size)),
         path_(checkpoint_in(made_folder(options.out))),
-        report_(options.out, options.steps) {
+        report_(options.steps) {
     if (options.start) load_weights(*options.start, model_);
   }
 
   int64_t step() const { return report_.last().step; }
+
+  // Everything that could fail before training has succeeded by now: a log that is there may go.
+  void begin() {
+    save();
+    report_.begin_log(options_.out);
+  }
 
   // Forward, backward, clip, step: one window.
   void update() {
@@ -96,9 +102,13 @@ class Run {
     report_.step(loss, window.inputs.numel(), norm, lr);
   }
 
-  void validate_and_save() {
-    report_.record(corpus_.validation.numel() < 2 ? std::nullopt : std::optional(evaluate(model_, corpus_.validation)));
+  // Saves first, so that an end during validation loses nothing.
+  void save_and_validate() {
     save();
+    if (corpus_.validation.numel() < 2) return record();
+    const double loss = evaluate(model_, corpus_.validation);
+    check<ValueError>(std::isfinite(loss), "train", "validation loss must be finite: got {} at step {}", loss, step());
+    report_.record(loss);
   }
 
   void record() { report_.record(std::nullopt); }
@@ -117,7 +127,7 @@ class Run {
     fmt::print("{} parameters, {} symbols; {} characters to learn from, {} for validation\n", model_.parameter_count(),
                corpus_.vocabulary.size(), corpus_.train.numel(), corpus_.validation.numel());
     if (corpus_.validation.numel() < 2) {
-      fmt::print(stderr, "note: too few characters for a validation: there is none\n");
+      tell("note: too few characters for a validation: there is none");
     }
   }
 
@@ -173,11 +183,11 @@ int train(const TrainOptions& options, const std::string& program) {
   const InterruptGuard interrupt;
   Run run(options);
   run.print_beginning();
-  run.save();
+  run.begin();
   while (run.step() < options.steps && !interrupt.interrupted()) {
     run.update();
     if (run.step() == options.steps || run.step() % options.eval_interval == 0) {
-      run.validate_and_save();
+      run.save_and_validate();
     } else if (run.step() % options.log_interval == 0) {
       run.record();
     }

@@ -3,6 +3,7 @@
 #include <carousel/tensor/runtime.h>
 #include <carousel/tensor/version.h>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +15,7 @@
 #include <map>
 
 #include "common/numbers.h"
+#include "common/patience.h"
 
 namespace carousel::examples {
 
@@ -277,19 +279,34 @@ Request parse_command_line(const Program& program, const std::vector<std::string
   return {.command = command};
 }
 
+void tell(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
+
 int report_errors(std::string_view program, const std::function<int()>& body) {
   try {
     return body();
   } catch (const UsageError& error) {
-    fmt::print(stderr, "{}: {}\n", program, error.what());
+    tell(fmt::format("{}: {}", program, error.what()));
     return 2;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", program, error.what());
+    tell(fmt::format("{}: {}", program, error.what()));
     return 1;
   }
 }
 
+namespace {
+
+// A closed standard stream would let the next file that is opened take its number, and what is printed end up in it.
+void open_standard_streams() {
+  for (int stream = 0; stream <= 2; ++stream) {
+    if (fcntl(stream, F_GETFD) == -1) open("/dev/null", O_RDWR);
+  }
+}
+
+}  // namespace
+
 int run_program(const Program& program, int argc, char** argv) {
+  wait_patiently(argv);
+  open_standard_streams();
   std::signal(SIGPIPE, SIG_DFL);  // whatever the parent had it do
   return report_errors(program.name, [&] {
     const Request request = parse_command_line(program, {argv + 1, argv + argc});

@@ -59,12 +59,16 @@ struct Request {
 /// unknown; ValueError when two fields claim one name.
 Request parse_command_line(const Program& program, const std::vector<std::string>& arguments);
 
+/// Writes a line to stderr, where notices and errors go. That it cannot be written is no reason to fail.
+void tell(const std::string& line);
+
 /// Runs `body` and turns an error into one line on stderr. Returns the exit code: the body's, 2 after a UsageError, 1
 /// after any other error.
 int report_errors(std::string_view program, const std::function<int()>& body);
 
 /// The body of main(): parses, runs the command, reports errors, of standard output too. 0 after --help and --version.
-/// A reader that goes away (`| head`) ends the process quietly.
+/// A reader that goes away (`| head`) ends the process quietly. Starts the program anew when that lets its threads
+/// wait patiently (common/patience.h).
 int run_program(const Program& program, int argc, char** argv);
 
 /// The value that `arguments` give to option `name` or one of `aliases`, or `otherwise`. For the one option that

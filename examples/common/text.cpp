@@ -38,6 +38,8 @@ std::string read_bytes(const std::string& path) {
   // On Linux a folder opens for reading and fails only later, so it is asked about first.
   check<IoError>(std::filesystem::exists(path), "--text", "no such file: got {}", path);
   check<IoError>(!std::filesystem::is_directory(path), "--text", "must be a file, but this is a folder: got {}", path);
+  check<IoError>(std::filesystem::is_regular_file(path), "--text",
+                 "must be a regular file, which ends somewhere: got {}", path);
   std::ifstream file(path, std::ios::binary);
   check<IoError>(file.is_open(), "--text", "cannot open {}: {}", path, std::strerror(errno));
   std::string bytes(std::istreambuf_iterator<char>(file), {});

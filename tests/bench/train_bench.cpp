@@ -13,16 +13,18 @@
 
 #include <fmt/core.h>
 #include <sys/resource.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 
+#include "common/options.h"
+
 namespace {
 
 using namespace carousel;
+using namespace carousel::examples;
 using Clock = std::chrono::steady_clock;
 
 struct Workload {
@@ -119,31 +121,43 @@ void run(const Workload& workload, double seconds) {
   fmt::print("{}\n", line.dump());
 }
 
+struct BenchOptions {
+  std::string workload = {};
+  double seconds = 10;
+  int64_t threads;
+};
+
+void list_workloads() {
+  for (const Workload& w : workloads) {
+    fmt::print("{} {} V={} T={} B={} hidden={} layers={}\n", w.name, w.model, w.vocabulary, w.steps, w.batch, w.hidden,
+               w.layers);
+  }
+}
+
+Command bench_command(BenchOptions& options) {
+  return {.help = "Training speed on fixed workloads; prints one JSON line",
+          .positionals = {{.name = "workload", .target = &options.workload, .help = "one of --list"}},
+          .groups = {{"Measurement",
+                      {{.name = "seconds", .target = &options.seconds, .help = "time", .minimum = 0, .maximum = 3600},
+                       {.name = "threads",
+                        .target = &options.threads,
+                        .help = "of kernels and BLAS",
+                        .minimum = 1,
+                        .maximum = 1024}}}},
+          .run = [&options] {
+            set_threads(static_cast<int>(options.threads));
+            run(find_workload(options.workload), options.seconds);
+            return 0;
+          }};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Training speed on fixed workloads; prints one JSON line"};
-  std::string name;
-  double seconds = 10;
-  int thread_count = threads();
-  bool list = false;
-  app.add_option("workload", name, "one of --list");
-  app.add_option("--seconds", seconds, "time to measure")->check(CLI::Range(0.0, 3600.0))->capture_default_str();
-  app.add_option("--threads", thread_count, "threads")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_flag("--list", list, "print the workloads");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    if (list || name.empty()) {
-      for (const Workload& w : workloads) {
-        fmt::print("{} {} V={} T={} B={} hidden={} layers={}\n", w.name, w.model, w.vocabulary, w.steps, w.batch,
-                   w.hidden, w.layers);
-      }
-      return 0;
-    }
-    set_threads(thread_count);
-    run(find_workload(name), seconds);
-  } catch (const Error& error) {
-    fmt::print(stderr, "train_bench: {}\n", error.what());
-    return 1;
+  if (argc == 2 && std::string_view(argv[1]) == "--list") {
+    list_workloads();
+    return 0;
   }
+  BenchOptions options{.threads = threads()};
+  return run_program({.name = "train_bench", .help = "", .commands = {bench_command(options)}}, argc, argv);
 }

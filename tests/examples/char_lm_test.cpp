@@ -200,6 +200,50 @@ TEST_F(CharLm, FindsItsTextFromAnotherFolder) {
   EXPECT_EQ(run({"eval", out_}).exit_code, 0);
 }
 
+// The exit code of a shell command in which CHAR_LM stands for the program.
+int shell(std::string command) {
+  const std::string name = "CHAR_LM";
+  command.replace(command.find(name), name.size(), std::string(CAROUSEL_BIN) + "/char_lm");
+  return WEXITSTATUS(std::system(command.c_str()));
+}
+
+TEST_F(CharLm, NeedsNoStandardError) {
+  ASSERT_EQ(train(text_).exit_code, 0);
+  EXPECT_EQ(shell("CHAR_LM info " + out_ + " 2>/dev/full >/dev/null"), 0);
+  EXPECT_EQ(shell("CHAR_LM info " + out_ + " 2>&- >/dev/null"), 0);
+  EXPECT_EQ(shell("CHAR_LM info nosuch 2>&- >/dev/null"), 1);
+}
+
+TEST_F(CharLm, KeepsItsOutputOutOfTheLogWhenStandardOutputIsClosed) {
+  EXPECT_EQ(shell("CHAR_LM train --text " + text_ + " --out " + out_ + " --steps 20 --batch-size 4 >&- 2>/dev/null"),
+            0);
+  EXPECT_EQ(log().size(), 1U);  // throws where a line is no JSON
+}
+
+TEST_F(CharLm, KeepsTheLogOfARunThatAFailedStartWouldReplace) {
+  ASSERT_EQ(train(text_).exit_code, 0);
+  const size_t records = log().size();
+  std::filesystem::create_directory(out_ + "/checkpoint.carousel.tmp");  // nothing can be saved now
+  EXPECT_EQ(train(text_).exit_code, 1);
+  EXPECT_EQ(log().size(), records);
+  EXPECT_EQ(info()["step"], 20);
+}
+
+TEST_F(CharLm, SavesBeforeItValidatesAndLogs) {
+  ASSERT_EQ(train(text_, {"--eval-interval", "10", "--steps", "20"}).exit_code, 0);
+  std::filesystem::remove(out_ + "/log.jsonl");
+  std::filesystem::create_symlink("/dev/full", out_ + "/log.jsonl");
+  EXPECT_EQ(train(text_, {"--eval-interval", "10", "--steps", "20"}).exit_code, 1);
+  EXPECT_EQ(info()["step"], 10);
+}
+
+TEST_F(CharLm, RefusesATextThatNeverEnds) {
+  const ProgramResult result = train("/dev/zero");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("[--text] must be a regular file, which ends somewhere: got /dev/zero"), std::string::npos)
+      << result.err;
+}
+
 TEST_F(CharLm, InfoLeavesOutWhatIsEmpty) {
   ASSERT_EQ(train(text_).exit_code, 0);
   EXPECT_FALSE(info().contains("init_from"));

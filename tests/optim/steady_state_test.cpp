@@ -58,7 +58,7 @@ class Loop {
 TEST(SteadyState, TenThousandTrainingStepsNeitherGrowNorAllocate) {
   Loop loop;
   loop.run(100);
-  const int64_t resident = resident_bytes();
+  [[maybe_unused]] const int64_t resident = resident_bytes();
   const StorageStats before = storage_stats();
   loop.run(10'000);
   const StorageStats after = storage_stats();
