@@ -20,6 +20,13 @@ TEST(Factory, ConstantTensors) {
   expect_error<ValueError>("[ones_like] needs a tensor: got an undefined one", [] { ones_like(Tensor()); });
 }
 
+TEST(Factory, AVectorAloneMakesAnAxis) {
+  EXPECT_EQ(Tensor::from(std::vector<int64_t>{3, 1, 2}).shape(), Shape({3}));
+  EXPECT_EQ(Tensor::from(std::vector<bool>{true, false, true}).to_vector<bool>(),
+            std::vector<bool>({true, false, true}));
+  EXPECT_EQ(Tensor::from(std::vector<float>{}).shape(), Shape({0}));
+}
+
 TEST(Factory, Ranges) {
   EXPECT_EQ(arange(4).to_vector<int64_t>(), std::vector<int64_t>({0, 1, 2, 3}));
   EXPECT_EQ(arange(3, DType::float64).to_vector<double>(), std::vector<double>({0, 1, 2}));

@@ -82,6 +82,7 @@ TEST(Storage, CapLimitsWhatIsKept) {
   set_storage_cache_cap(default_cap);
 }
 
+#if KEEPS_BLOCKS
 /// Whether a block of this size waits in the cache; it waits there afterwards.
 bool is_cached(size_t bytes) {
   const uint64_t before = storage_stats().reused;
@@ -89,7 +90,6 @@ bool is_cached(size_t bytes) {
   return storage_stats().reused > before;
 }
 
-#if KEEPS_BLOCKS
 TEST(Storage, ColdSizesMakeRoomForNewOnes) {
   trim_storage_cache();
   set_storage_cache_cap(40960);
