@@ -1,5 +1,8 @@
 #include <carousel/nn/registry.h>
 
+#include <carousel/nn/decaying_memory.h>
+#include <carousel/nn/gru.h>
+#include <carousel/nn/lstm.h>
 #include <carousel/nn/rnn.h>
 
 namespace carousel {
@@ -20,6 +23,9 @@ LayerKind kind(std::string name, std::string help) {
 const std::vector<LayerKind>& layer_kinds() {
   static const std::vector<LayerKind> kinds = {
       kind<Rnn, RnnConfig>("rnn", "the simple recurrent network of Elman (1990)"),
+      kind<Lstm, LstmConfig>("lstm", "long short-term memory (Hochreiter, Schmidhuber 1997; Gers 2000)"),
+      kind<Gru, GruConfig>("gru", "gated recurrent unit (Cho and others 2014)"),
+      kind<DecayingMemory, DecayingMemoryConfig>("decay", "decaying memory, h <- lambda h + W x"),
   };
   return kinds;
 }

@@ -3,7 +3,6 @@
 #include <carousel/autograd/elementwise.h>
 #include <carousel/autograd/reduce.h>
 #include <carousel/nn/character_model.h>
-#include <carousel/nn/rnn.h>
 #include <carousel/nn/stack.h>
 #include <carousel/optim/adam.h>
 #include <carousel/optim/clip.h>
@@ -32,61 +31,88 @@ void expect_near(const Tensor& ours, const Tensor& golden, const std::string& na
 }
 
 struct Case {
-  const char* nonlinearity;
+  std::string file;
+  std::string kind;
+  std::string config;  // as JSON
   DType dtype;
   bool fused;
 };
 
-class GoldenRnn : public testing::TestWithParam<Case> {};
+class GoldenLayer : public testing::TestWithParam<Case> {
+ protected:
+  static Stack make_stack(const Case& c) {
+    Rng rng(0);
+    const LayerKind& kind = layer_kind(c.kind);
+    const LayerConfig config = kind.default_config();
+    fields_from_json(c.kind, c.config, config.field_list());
+    std::vector<std::unique_ptr<SequenceLayer>> layers;
+    layers.push_back(kind.make({2, 3, c.dtype}, config, rng));
+    layers.push_back(kind.make({3, 3, c.dtype}, config, rng));
+    return Stack(std::move(layers), 0);
+  }
+};
 
-TEST_P(GoldenRnn, ForwardAndEveryGradientAreThoseOfPyTorch) {
-  const auto [nonlinearity, dtype, fused] = GetParam();
-  const Golden golden = read_golden(std::string("rnn_") + nonlinearity + ".json");
-  Rng rng(0);
-  std::vector<std::unique_ptr<SequenceLayer>> layers;
-  layers.push_back(std::make_unique<Rnn>(2, 3, RnnConfig{nonlinearity}, rng, dtype));
-  layers.push_back(std::make_unique<Rnn>(3, 3, RnnConfig{nonlinearity}, rng, dtype));
-  const Stack stack(std::move(layers), 0);
+// "0.h" is layer 0 of the golden tensor "h".
+struct StateEntry {
+  explicit StateEntry(const std::string& path) : layer(path[0] - '0'), name(path.substr(2)) {}
+  int64_t layer;
+  std::string name;
+};
+
+TEST_P(GoldenLayer, ForwardAndEveryGradientAreThoseOfPyTorch) {
+  const Case& c = GetParam();
+  const Golden golden = read_golden(c.file);
+  const Stack stack = make_stack(c);
   for (const NamedParameter& parameter : stack.parameters()) {
     Tensor value = parameter.variable.value();
     value.copy_(golden.at(torch_name(parameter.name)));
   }
-  const Variable x = Variable::parameter(golden.at("x").to(dtype).clone());
-  std::vector<Variable> h0;
-  State state;
-  for (int64_t layer = 0; layer < 2; ++layer) {
-    h0.push_back(Variable::parameter(golden.at("h0").select(0, layer).to(dtype).clone()));
-    state.set(std::to_string(layer) + ".h", h0.back());
+  const auto leaf = [&c](const Tensor& value) { return Variable::parameter(value.to(c.dtype).clone()); };
+  const Variable x = leaf(golden.at("x"));
+  State start;
+  for (const StateShape& shape : stack.state_shapes(3)) {
+    const StateEntry entry(shape.name);
+    start.set(shape.name, leaf(golden.at(entry.name + "0").select(0, entry.layer)));
   }
 
-  const SequenceResult result = fused ? stack.forward(x, state) : stack.unroll(x, state);
-  Variable loss = sum(result.output * golden.at("dy").to(dtype));
+  const SequenceResult result = c.fused ? stack.forward(x, start) : stack.unroll(x, start);
+  Variable loss = sum(result.output * golden.at("dy").to(c.dtype));
   expect_near(result.output.value(), golden.at("y"), "y");
-  for (int64_t layer = 0; layer < 2; ++layer) {
-    const Variable& h = result.state[std::to_string(layer) + ".h"];
-    expect_near(h.value(), golden.at("h").select(0, layer), "h");
-    loss = loss + sum(h * golden.at("dh").select(0, layer).to(dtype));
+  for (const auto& [path, end] : result.state.values()) {
+    const StateEntry entry(path);
+    expect_near(end.value(), golden.at(entry.name).select(0, entry.layer), path);
+    loss = loss + sum(end * golden.at("d" + entry.name).select(0, entry.layer).to(c.dtype));
   }
   loss.backward();
   expect_near(x.grad(), golden.at("grad.x"), "grad.x");
-  for (int64_t layer = 0; layer < 2; ++layer) {
-    expect_near(h0[size_t(layer)].grad(), golden.at("grad.h0").select(0, layer), "grad.h0");
+  for (const auto& [path, value] : start.values()) {
+    const StateEntry entry(path);
+    expect_near(value.grad(), golden.at("grad." + entry.name + "0").select(0, entry.layer), "start of " + path);
   }
   for (const NamedParameter& parameter : stack.parameters()) {
     expect_near(parameter.variable.grad(), golden.at("grad." + torch_name(parameter.name)), parameter.name);
   }
 }
 
-std::string case_name(const testing::TestParamInfo<Case>& info) {
-  return std::string(info.param.nonlinearity) + "_" + std::string(to_string(info.param.dtype)) +
-         (info.param.fused ? "_fused" : "_unrolled");
+std::vector<Case> layer_cases() {
+  std::vector<Case> cases;
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    for (const bool fused : {true, false}) {
+      cases.push_back({"rnn_tanh.json", "rnn", "{}", dtype, fused});
+      cases.push_back({"rnn_relu.json", "rnn", R"({"nonlinearity": "relu"})", dtype, fused});
+      cases.push_back({"lstm.json", "lstm", "{}", dtype, fused});
+      cases.push_back({"gru.json", "gru", "{}", dtype, fused});
+    }
+  }
+  return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(PyTorch, GoldenRnn,
-                         testing::Values(Case{"tanh", DType::float32, true}, Case{"tanh", DType::float64, true},
-                                         Case{"relu", DType::float32, true}, Case{"relu", DType::float64, true},
-                                         Case{"tanh", DType::float64, false}, Case{"relu", DType::float64, false}),
-                         case_name);
+std::string case_name(const testing::TestParamInfo<Case>& info) {
+  const Case& c = info.param;
+  return c.file.substr(0, c.file.find('.')) + "_" + std::string(to_string(c.dtype)) + (c.fused ? "" : "_unrolled");
+}
+
+INSTANTIATE_TEST_SUITE_P(PyTorch, GoldenLayer, testing::ValuesIn(layer_cases()), case_name);
 
 class GoldenTraining : public testing::TestWithParam<DType> {};
 

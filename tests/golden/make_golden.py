@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Golden values for the Elman network, from PyTorch 2 in double precision.
+"""Golden values for the recurrent layers, from PyTorch 2 in double precision.
 
-Usage: make_golden.py   (writes rnn_tanh.json, rnn_relu.json and character_model.json beside itself)
+Usage: make_golden.py   (writes the .json files beside itself)
 
 Each file maps a name to {"shape": [...], "values": [...]}; names are PyTorch's. The numbers that go in are written
 too, so that the test needs no generator of PyTorch's.
@@ -23,20 +23,31 @@ def write(name, tensors):
     (HERE / name).write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in table.items()) + "\n}\n")
 
 
-def recurrent(nonlinearity):
+def recurrent(name, kind, **options):
     """Two layers, B = 3, T = 4, D = 2, H = 3: outputs, and the gradient of everything under random cotangents."""
     torch.manual_seed(1)
-    rnn = nn.RNN(2, 3, 2, nonlinearity=nonlinearity, batch_first=True)
+    layers = kind(2, 3, 2, batch_first=True, **options)
     x = torch.randn(3, 4, 2, requires_grad=True)
-    h0 = torch.randn(2, 3, 3, requires_grad=True)
-    y, h = rnn(x, h0)
-    dy, dh = torch.randn_like(y), torch.randn_like(h)
-    ((y * dy).sum() + (h * dh).sum()).backward()
-    tensors = {"x": x, "h0": h0, "y": y, "h": h, "dy": dy, "dh": dh, "grad.x": x.grad, "grad.h0": h0.grad}
-    for name, parameter in rnn.named_parameters():
-        tensors[name] = parameter
-        tensors["grad." + name] = parameter.grad
-    write(f"rnn_{nonlinearity}.json", tensors)
+    starts = {"h": torch.randn(2, 3, 3, requires_grad=True)}
+    if kind is nn.LSTM:
+        starts["c"] = torch.randn(2, 3, 3, requires_grad=True)
+    y, ends = layers(x, tuple(starts.values()) if kind is nn.LSTM else starts["h"])
+    ends = dict(zip(starts, ends if kind is nn.LSTM else (ends,)))
+    dy = torch.randn_like(y)
+    tensors = {"x": x, "y": y, "dy": dy}
+    loss = (y * dy).sum()
+    for state, end in ends.items():
+        cotangent = torch.randn_like(end)
+        loss = loss + (end * cotangent).sum()
+        tensors |= {state + "0": starts[state], state: end, "d" + state: cotangent}
+    loss.backward()
+    tensors["grad.x"] = x.grad
+    for state, start in starts.items():
+        tensors[f"grad.{state}0"] = start.grad
+    for parameter_name, parameter in layers.named_parameters():
+        tensors[parameter_name] = parameter
+        tensors["grad." + parameter_name] = parameter.grad
+    write(f"{name}.json", tensors)
 
 
 def character_model():
@@ -66,6 +77,8 @@ def character_model():
 
 
 if __name__ == "__main__":
-    recurrent("tanh")
-    recurrent("relu")
+    recurrent("rnn_tanh", nn.RNN, nonlinearity="tanh")
+    recurrent("rnn_relu", nn.RNN, nonlinearity="relu")
+    recurrent("lstm", nn.LSTM)
+    recurrent("gru", nn.GRU)
     character_model()

@@ -1,0 +1,47 @@
+#include <carousel/nn/decaying_memory.h>
+
+#include <carousel/autograd/elementwise.h>
+#include <carousel/autograd/matmul.h>
+#include <carousel/nn/init.h>
+#include <carousel/tensor/factory.h>
+
+#include <cmath>
+
+namespace carousel {
+
+Fields fields(DecayingMemoryConfig& config) {
+  return {{.name = "decay",
+           .target = &config.decay,
+           .help = "what is left of the memory after a step",
+           .minimum = 0,
+           .maximum = 1},
+          {.name = "learned", .target = &config.learned, .help = "train a decay for each channel"}};
+}
+
+DecayingMemory::DecayingMemory(int64_t input_size, int64_t hidden_size, const DecayingMemoryConfig& config, Rng& rng,
+                               DType dtype)
+    : config_(config) {
+  check<ValueError>(input_size > 0 && hidden_size > 0, "DecayingMemory", "sizes must be positive: got {} and {}",
+                    input_size, hidden_size);
+  check_fields("DecayingMemory", fields(config_));
+  const double bound = 1 / std::sqrt(static_cast<double>(input_size));
+  weight_ = add_parameter("weight", init::uniform({hidden_size, input_size}, bound, rng, dtype), Decay::yes);
+  if (!config_.learned) return;
+  check<ValueError>(config_.decay > 0 && config_.decay < 1, "DecayingMemory",
+                    "a decay that is learned must begin inside (0, 1): got {}", config_.decay);
+  logit_ = add_parameter("logit", full({hidden_size}, std::log(config_.decay / (1 - config_.decay)), dtype), Decay::no);
+}
+
+std::vector<StateShape> DecayingMemory::state_shapes(int64_t batch) const {
+  return {{"h", {batch, output_size()}, dtype()}};
+}
+
+StepResult DecayingMemory::step(const Variable& x_t, const State& state, const StepOptions& options) const {
+  check_step("DecayingMemory", *this, x_t, state, options);
+  const Variable before = reset_rows(state, options.reset)["h"];
+  const Variable kept = config_.learned ? sigmoid(logit_) * before : config_.decay * before;
+  const Variable h = kept + linear(x_t, weight_, {});
+  return {.output = h, .state = {{"h", h}}};
+}
+
+}  // namespace carousel

@@ -1,0 +1,51 @@
+#include <carousel/nn/gru.h>
+
+#include <carousel/autograd/elementwise.h>
+#include <carousel/autograd/matmul.h>
+#include <carousel/autograd/shape.h>
+#include <carousel/nn/init.h>
+
+#include <cmath>
+
+namespace carousel {
+
+Fields fields(GruConfig& config) {
+  return {{.name = "reset_after",
+           .target = &config.reset_after,
+           .help = "reset gate after the recurrent product (PyTorch's form); false: before"}};
+}
+
+Gru::Gru(int64_t input_size, int64_t hidden_size, const GruConfig& config, Rng& rng, DType dtype) : config_(config) {
+  check<ValueError>(input_size > 0 && hidden_size > 0, "Gru", "sizes must be positive: got {} and {}", input_size,
+                    hidden_size);
+  const double bound = 1 / std::sqrt(static_cast<double>(hidden_size));
+  const int64_t width = 3 * hidden_size;
+  weight_ih_ = add_parameter("weight_ih", init::uniform({width, input_size}, bound, rng, dtype), Decay::yes);
+  weight_hh_ = add_parameter("weight_hh", init::uniform({width, hidden_size}, bound, rng, dtype), Decay::yes);
+  bias_ih_ = add_parameter("bias_ih", init::uniform({width}, bound, rng, dtype), Decay::no);
+  bias_hh_ = add_parameter("bias_hh", init::uniform({width}, bound, rng, dtype), Decay::no);
+}
+
+int64_t Gru::input_size() const { return weight_ih_.size(1); }
+int64_t Gru::output_size() const { return weight_hh_.size(1); }
+DType Gru::dtype() const { return weight_ih_.dtype(); }
+
+std::vector<StateShape> Gru::state_shapes(int64_t batch) const { return {{"h", {batch, output_size()}, dtype()}}; }
+
+StepResult Gru::step(const Variable& x_t, const State& state, const StepOptions& options) const {
+  check_step("Gru", *this, x_t, state, options);
+  const Variable h = reset_rows(state, options.reset)["h"];
+  const int64_t hidden = output_size();
+  const std::vector<int64_t> two_and_one{2 * hidden, hidden}, halves{hidden, hidden};
+  const Variables x_side = split(linear(x_t, weight_ih_, bias_ih_), two_and_one, 1);
+  const Variables weight = split(weight_hh_, two_and_one, 0), bias = split(bias_hh_, two_and_one, 0);
+  const Variables gates = split(sigmoid(x_side[0] + linear(h, weight[0], bias[0])), halves, 1);
+  const Variable &r = gates[0], &z = gates[1];
+  const Variable recurrent =
+      config_.reset_after ? r * linear(h, weight[1], bias[1]) : linear(r * h, weight[1], bias[1]);
+  const Variable n = tanh(x_side[1] + recurrent);
+  const Variable next = (1.0 - z) * n + z * h;
+  return {.output = next, .state = {{"h", next}}};
+}
+
+}  // namespace carousel
