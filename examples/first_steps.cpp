@@ -7,9 +7,8 @@
 #include <carousel/optim/adam.h>
 #include <carousel/optim/windows.h>
 
-#include <fmt/core.h>
-
 #include <fstream>
+#include <iostream>
 #include <iterator>
 
 using namespace carousel;
@@ -20,8 +19,7 @@ int main(int argc, char** argv) {
   Rng rng(1);
   CharacterModel model({.vocabulary_size = 128}, layer_kind("rnn").default_config(), rng);
   AdamW optimizer(model.parameters(), {.weight_decay = 0.01});
-  const Tensor tokens = Tensor::from(text, {static_cast<int64_t>(text.size())});
-  TrainingWindows windows(tokens, 32, 64, WindowOrder::contiguous);  // rows, steps
+  TrainingWindows windows(Tensor::from(text), 32, 64, WindowOrder::contiguous);  // rows, steps
   State state = model.initial_state(32);
   for (int step = 1; step <= 400; ++step) {
     const Window window = windows.next(rng);
@@ -30,8 +28,7 @@ int main(int argc, char** argv) {
     result.loss.backward();
     optimizer.step(4e-3);
     state = result.state.detach();  // truncated backpropagation: the past stays, its gradient ends
-    if (step % 100 == 0) fmt::print("step {}: {:.3f} nats per character\n", step, result.loss.value().item());
+    if (step % 100 == 0) std::cout << "step " << step << ": " << result.loss.value().item() << " nats per character\n";
   }
-  const std::vector<int64_t> story = generate(model, std::vector<int64_t>{'\n'}, {}, rng);
-  fmt::print("{}\n", std::string(story.begin(), story.end()));
+  for (int64_t symbol : generate(model, std::vector<int64_t>{'\n'}, {}, rng)) std::cout << static_cast<char>(symbol);
 }

@@ -38,6 +38,10 @@ class Tensor {
   static Tensor from(std::span<const T> values, Shape shape);  ///< copies; throws ShapeError when counts differ
   template <class T>
   static Tensor from(const std::vector<T>& values, Shape shape);  ///< the same; also for std::vector<bool>
+  template <class T>
+  static Tensor from(const std::vector<T>& values) {  ///< shape [N]
+    return from(values, {static_cast<int64_t>(values.size())});
+  }
   /// The same from numbers; throws ValueError where the dtype cannot hold one.
   static Tensor from(std::initializer_list<double> values, Shape shape, DType dtype = DType::float32);
   static Tensor scalar(double value, DType dtype = DType::float32);  ///< shape []
