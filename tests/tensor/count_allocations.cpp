@@ -8,7 +8,7 @@
 namespace {
 
 std::atomic<uint64_t> of_all{0}, of_others{0};
-const std::thread::id main_thread = std::this_thread::get_id();
+[[maybe_unused]] const std::thread::id main_thread = std::this_thread::get_id();
 
 }  // namespace
 
@@ -19,17 +19,14 @@ uint64_t allocations_of_other_threads() { return of_others; }
 
 }  // namespace carousel::test
 
-// The forms for arrays call these. Those that do not throw are replaced too: under a sanitizer they are not built on
-// the one that does.
-void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+#if !defined(CAROUSEL_SANITIZED)  // a sanitizer has an operator new of its own; there nothing is counted
+// The other forms of new and delete call these.
+void* operator new(size_t bytes) {
   ++of_all;
   if (std::this_thread::get_id() != main_thread) ++of_others;
-  return std::malloc(bytes > 0 ? bytes : 1);
-}
-void* operator new(size_t bytes) {
-  if (void* const block = operator new(bytes, std::nothrow)) return block;
+  if (void* const block = std::malloc(bytes > 0 ? bytes : 1)) return block;
   throw std::bad_alloc();
 }
 void operator delete(void* block) noexcept { std::free(block); }
 void operator delete(void* block, size_t) noexcept { std::free(block); }
-void operator delete(void* block, const std::nothrow_t&) noexcept { std::free(block); }
+#endif
