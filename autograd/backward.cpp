@@ -36,7 +36,7 @@ void accumulate(Gathered& total, const Tensor& gradient, const Node::Output& tar
 
 // The tensor itself when nobody else holds its memory, else a copy: a gradient that a user may change in place. A small
 // view of a large block is copied too, so that it does not keep the block alive.
-Tensor owned(Tensor gradient) {
+Tensor owned(const Tensor& gradient) {
   const size_t needed = gradient.numel() * size_of(gradient.dtype());
   const bool alone =
       gradient.storage().use_count() == 1 && gradient.is_contiguous() && gradient.storage()->bytes() <= 2 * needed + 64;
@@ -162,7 +162,7 @@ void Variable::backward(const Tensor& cotangent, BackwardOptions options) const 
     Node::Watch& watch = at.node->watch(at.output);
     Gathered total{std::exchange(watch.grad, {})};
     accumulate(total, std::exchange(gradient, {}), at.node->outputs()[at.output], at.node->op());
-    watch.grad = owned(std::move(total.sum));
+    watch.grad = owned(total.sum);
   }
 }
 

@@ -56,9 +56,12 @@ void check_tensors(const Archive& archive, const std::string& prefix, const Name
                      none(missing), none(unexpected), none(mismatched));
 }
 
-void load_tensors(const Archive& archive, const std::string& prefix, NamedTensors targets) {
+void load_tensors(const Archive& archive, const std::string& prefix, const NamedTensors& targets) {
   check_tensors(archive, prefix, targets);
-  for (auto& [name, target] : targets) target.copy_(archive.tensor(prefix + name));
+  for (const auto& [name, target] : targets) {
+    Tensor memory = target;  // a handle on the same numbers
+    memory.copy_(archive.tensor(prefix + name));
+  }
 }
 
 NamedTensors named_tensors(const Module& module) {

@@ -37,7 +37,7 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 /// anything.
 void save_tensors(const NamedTensors& tensors, const std::string& prefix, Archive& archive);
 void check_tensors(const Archive& archive, const std::string& prefix, const NamedTensors& targets);
-void load_tensors(const Archive& archive, const std::string& prefix, NamedTensors targets);
+void load_tensors(const Archive& archive, const std::string& prefix, const NamedTensors& targets);
 
 /// Parameters and buffers, which share the module's memory.
 NamedTensors named_tensors(const Module& module);

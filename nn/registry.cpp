@@ -9,9 +9,9 @@ namespace carousel {
 namespace {
 
 template <class Layer, class Config>
-LayerKind kind(std::string name, std::string help) {
-  return {.name = std::move(name),
-          .help = std::move(help),
+LayerKind kind(const std::string& name, const std::string& help) {
+  return {.name = name,
+          .help = help,
           .default_config = [] { return LayerConfig::of(Config{}); },
           .make = [](const LayerShape& shape, const LayerConfig& config, Rng& rng) -> std::unique_ptr<SequenceLayer> {
             return std::make_unique<Layer>(shape.input_size, shape.hidden_size, config.as<Config>(), rng, shape.dtype);
