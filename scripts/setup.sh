@@ -6,7 +6,7 @@
 set -eu
 
 build='cmake ninja-build g++ pkgconf libopenblas-openmp-dev libhwy-dev libmd-dev libfmt-dev libcereal-dev
-  nlohmann-json3-dev libcli11-dev libgtest-dev'
+  nlohmann-json3-dev libcli11-dev libgtest-dev libgmock-dev'
 check='clang-14 libclang-rt-14-dev libomp-14-dev libopenblas-serial-dev clang-format-14 clang-tidy-14'
 
 missing() {
