@@ -27,11 +27,13 @@ void scale_gradient(Variable variable, double factor) {
 }  // namespace
 
 double grad_norm(const std::vector<NamedParameter>& parameters) {
-  double squares = 0;
+  double length = 0;
   for (const NamedParameter& parameter : parameters) {
-    if (const Tensor gradient = parameter.variable.grad(); gradient.defined()) squares += sum_of_squares(gradient);
+    if (const Tensor gradient = parameter.variable.grad(); gradient.defined()) {
+      length = std::hypot(length, norm(gradient));  // the root of the sum of both squares, which may overflow
+    }
   }
-  return std::sqrt(squares);
+  return length;
 }
 
 double clip_grad_norm(const std::vector<NamedParameter>& parameters, double limit) {

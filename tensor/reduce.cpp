@@ -1,4 +1,5 @@
 #include <carousel/tensor/dispatch.h>
+#include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/kernels/norm.h>
 #include <carousel/tensor/kernels/reduce.h>
 #include <carousel/tensor/kernels/softmax.h>
@@ -242,6 +243,11 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
 
 double sum_of_squares(const Tensor& x) { return squares_of("sum_of_squares", x); }
 
-double norm(const Tensor& x) { return std::sqrt(squares_of("norm", x)); }
+double norm(const Tensor& x) {
+  const double squares = squares_of("norm", x);
+  if (!std::isinf(squares)) return std::sqrt(squares);
+  const double largest = max(abs(x)).item();  // the squares of doubles beyond 1e154 overflow where the norm does not
+  return std::isinf(largest) ? largest : largest * std::sqrt(squares_of("norm", x / largest));
+}
 
 }  // namespace carousel

@@ -19,7 +19,7 @@ Corpus load_corpus(const std::string& path, const std::string& split, const std:
   std::optional<Stories> stories;
   if (path.empty()) stories = make_stories();
   const std::string text = stories ? stories->text : read_with_notices(path);
-  const Vocabulary vocabulary(symbols ? *symbols : text);
+  const Vocabulary vocabulary = symbols ? Vocabulary::from_symbols(*symbols) : Vocabulary(text);
   const Tensor tokens = vocabulary.encode(text);
   const Split sizes = split_sizes(rule, tokens.numel());
   const int64_t test = sizes.train + sizes.validation;

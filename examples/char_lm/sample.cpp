@@ -34,7 +34,7 @@ int sample(const SampleOptions& options) {
   print_header();
   const InterruptGuard interrupt;
   const SavedModel saved = make_model(open_checkpoint("checkpoint", options.checkpoint));
-  const Vocabulary vocabulary(saved.vocabulary);
+  const Vocabulary vocabulary = Vocabulary::from_symbols(saved.vocabulary);
   const std::vector<int64_t> context = context_of(options.prompt, vocabulary);
   Rng rng(static_cast<uint64_t>(options.seed));
   std::string text;

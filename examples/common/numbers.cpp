@@ -18,7 +18,11 @@ std::optional<T> parse_all(std::string_view text) {
 
 }  // namespace
 
-std::optional<int64_t> parse_integer(std::string_view text) { return parse_all<int64_t>(text); }
+std::optional<int64_t> parse_integer(std::string_view text) {
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  if (digits.size() > 1 && digits.front() == '0') return std::nullopt;  // ten to one reader, eight to another
+  return parse_all<int64_t>(text);
+}
 
 std::optional<double> parse_number(std::string_view text) {
   const std::optional<double> value = parse_all<double>(text);

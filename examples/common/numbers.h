@@ -6,7 +6,7 @@
 
 namespace carousel::examples {
 
-/// A whole number in decimal: "010" is ten; "1e3", "0x10", "10x", "+5", " 5", "" and what does not fit into 64 bits
+/// A whole number in decimal: "010", "1e3", "0x10", "10x", "+5", " 5", "" and what does not fit into 64 bits
 /// are nothing.
 std::optional<int64_t> parse_integer(std::string_view text);
 /// A finite decimal number: "0.5", "1e-3", "-2"; "nan", "inf", "0x1p3", "1e999" and trailing text are nothing.

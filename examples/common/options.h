@@ -54,7 +54,7 @@ struct Request {
 ///
 /// A field `batch_size` is the option `--batch-size VALUE` or `--batch-size=VALUE`; a bool needs no value. Spellings
 /// of other programs are taken too: the field's aliases, underscores, and one dash before a long name (`-rnn_size
-/// 128`). Whole numbers are decimal (010 is ten, 1e3 is an error) and must fit; numbers must be finite; ranges and
+/// 128`). Whole numbers are decimal (010 and 1e3 are errors) and must fit; numbers must be finite; ranges and
 /// choices are those of the field. Throws UsageError naming option and value, with the nearest name for one that is
 /// unknown; ValueError when two fields claim one name.
 Request parse_command_line(const Program& program, const std::vector<std::string>& arguments);

@@ -101,6 +101,13 @@ Vocabulary::Vocabulary(std::string_view text) : symbols_(decode_utf8(text, "voca
   symbols_.erase(std::unique(symbols_.begin(), symbols_.end()), symbols_.end());
 }
 
+Vocabulary Vocabulary::from_symbols(std::string_view symbols) {
+  Vocabulary vocabulary(symbols);
+  check<FormatError>(vocabulary.symbols() == symbols, "vocabulary", "symbols must be distinct and in order: got '{}'",
+                     symbols);
+  return vocabulary;
+}
+
 std::string Vocabulary::symbols() const {
   std::string text;
   for (const char32_t symbol : symbols_) text += encode_utf8(symbol);

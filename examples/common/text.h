@@ -30,6 +30,9 @@ class Vocabulary {
  public:
   /// Of the symbols in `text`, in any order and number. Throws FormatError when it is not UTF-8.
   explicit Vocabulary(std::string_view text);
+  /// From what `symbols` gave. Throws FormatError unless they are distinct and in order: another order would give
+  /// tokens another meaning.
+  static Vocabulary from_symbols(std::string_view symbols);
 
   int64_t size() const { return static_cast<int64_t>(symbols_.size()); }
   std::string symbols() const;  ///< all of them as one UTF-8 text, from which an equal vocabulary can be made

@@ -113,9 +113,11 @@ TEST_F(Options, ChecksTheRangeOfWholeNumbers) {
   EXPECT_EQ(batch_size_, 1024);
 }
 
-TEST_F(Options, TakesALeadingZeroAsDecimal) {
-  train({"--batch-size", "010"});
-  EXPECT_EQ(batch_size_, 10);
+TEST_F(Options, RefusesALeadingZeroThatSomeReadAsOctal) {
+  for (const char* value : {"010", "-010", "00"}) {
+    EXPECT_EQ(train_error({"--batch-size", value}),
+              std::string("[--batch-size] must be a whole number: got \"") + value + "\"");
+  }
 }
 
 TEST_F(Options, ReadsNumbersStrictly) {

@@ -112,6 +112,14 @@ TEST(Vocabulary, HoldsSortedCodePoints) {
   EXPECT_EQ(Vocabulary(vocabulary.symbols()).symbols(), vocabulary.symbols());
 }
 
+TEST(Vocabulary, TakesStoredSymbolsInTheirOrderOnly) {
+  EXPECT_EQ(Vocabulary::from_symbols("\nabé").symbols(), "\nabé");
+  EXPECT_EQ(error_of([] { Vocabulary::from_symbols("ba"); }),
+            "[vocabulary] symbols must be distinct and in order: got 'ba'");
+  EXPECT_EQ(error_of([] { Vocabulary::from_symbols("aab"); }),
+            "[vocabulary] symbols must be distinct and in order: got 'aab'");
+}
+
 TEST(Vocabulary, EncodesAndDecodes) {
   const Vocabulary vocabulary("café 日\r\n");
   const Tensor tokens = vocabulary.encode("日 é\r\n");

@@ -47,6 +47,12 @@ TEST(ClipGradNorm, HugeGradientsDoNotOverflow) {  // HD-04 (a)
   for (const NamedParameter& parameter : parameters) EXPECT_NEAR(parameter.variable.grad().item(), 0.1, 1e-7);
 }
 
+TEST(ClipGradNorm, DoublesWhoseSquaresOverflowAreClippedToo) {
+  const auto parameters = with_gradients(std::vector<Tensor>(4, full({1}, 1e200, DType::float64)));
+  EXPECT_DOUBLE_EQ(clip_grad_norm(parameters, 1), 2e200);
+  for (const NamedParameter& parameter : parameters) EXPECT_DOUBLE_EQ(parameter.variable.grad().item(), 0.5);
+}
+
 TEST(ClipGradNorm, ANormThatIsNotFiniteTouchesNothingAndTheStepIsRefused) {  // HD-04 (b), (c)
   for (const double bad : {double{INFINITY}, double{NAN}}) {
     std::vector<Tensor> gradients(3, full({1}, 1e20));

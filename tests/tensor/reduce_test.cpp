@@ -245,6 +245,8 @@ TEST(Reduce, SumToUndoesBroadcasting) {
 }
 
 TEST(Reduce, NormDoesNotOverflow) {
+  EXPECT_NEAR(norm(full({100}, 1e200, DType::float64)) / 1e201, 1, 1e-15);
+  EXPECT_EQ(norm(full({2}, INFINITY, DType::float64)), INFINITY);
   EXPECT_NEAR(norm(full({100}, 1e20)) / 1e21, 1, 1e-7);  // 1e20 itself is rounded to 24 bits
   EXPECT_EQ(norm(Tensor::from({3, 0, 4, 0}, {2, 2}).slice(1, {.stop = 1})), 5);
   EXPECT_TRUE(std::isnan(norm(Tensor::from({1, nan_f}, {2}))));
