@@ -18,13 +18,38 @@
 namespace carousel {
 namespace {
 
-constexpr int64_t input_size = 3;
-constexpr int64_t hidden_size = 4;
+/// A layer that the suite is run over.
+struct Member {
+  std::string name;
+  std::function<std::unique_ptr<SequenceLayer>(DType, Rng&)> make;
+};
 
-std::unique_ptr<SequenceLayer> make_layer(const std::string& kind, DType dtype = DType::float64) {
+// A kind as it is registered, with `config` (JSON) instead of some defaults.
+Member registered(const std::string& name, const std::string& kind, const std::string& config = "{}") {
+  return {name, [kind, config](DType dtype, Rng& rng) {
+            const LayerKind& found = layer_kind(kind);
+            const LayerConfig layer_config = found.default_config();
+            fields_from_json(kind, config, layer_config.field_list());
+            return found.make({.input_size = 3, .hidden_size = 4, .dtype = dtype}, layer_config, rng);
+          }};
+}
+
+// Every kind in the registry, then configurations of them.
+std::vector<Member> members() {
+  std::vector<Member> all;
+  for (const std::string& kind : layer_kind_names()) all.push_back(registered(kind, kind));
+  all.push_back(registered("rnn_relu", "rnn", R"({"nonlinearity": "relu"})"));
+  all.push_back(registered("lstm_1997", "lstm", R"({"forget_gate": false})"));
+  all.push_back(registered("lstm_peepholes", "lstm", R"({"peepholes": true})"));
+  all.push_back(registered("lstm_layer_norm", "lstm", R"({"layer_norm": true})"));
+  all.push_back(registered("gru_reset_before", "gru", R"({"reset_after": false})"));
+  all.push_back(registered("decay_learned", "decay", R"({"learned": true})"));
+  return all;
+}
+
+std::unique_ptr<SequenceLayer> make_layer(const Member& member, DType dtype = DType::float64) {
   Rng rng(1);
-  const LayerKind& found = layer_kind(kind);
-  return found.make({input_size, hidden_size, dtype}, found.default_config(), rng);
+  return member.make(dtype, rng);
 }
 
 Tensor random(const Shape& shape, uint64_t seed, DType dtype = DType::float64) {
@@ -104,7 +129,7 @@ void expect_close(const std::vector<std::pair<std::string, Tensor>>& a,
   }
 }
 
-class SequenceSuite : public testing::TestWithParam<std::string> {
+class SequenceSuite : public testing::TestWithParam<Member> {
  protected:
   std::unique_ptr<SequenceLayer> layer_ = make_layer(GetParam());
 };
@@ -115,7 +140,7 @@ TEST_P(SequenceSuite, GradientsPassTheCheck) {
       for (const bool with_reset : {false, true}) {
         const SequenceOptions options{.reset = with_reset ? some_resets(batch, steps) : Tensor()};
         const State initial = random_state(*layer_, batch);
-        std::vector<Tensor> inputs = {random({batch, steps, input_size}, 7)};
+        std::vector<Tensor> inputs = {random({batch, steps, layer_->input_size()}, 7)};
         std::vector<std::string> names;
         for (const auto& [name, value] : initial.values()) {
           names.push_back(name);
@@ -160,7 +185,7 @@ TEST_P(SequenceSuite, ParameterGradientsAreDifferenceQuotients) {
   for (const int64_t steps : {1, 2, 5}) {
     for (const int64_t batch : {1, 3}) {
       SCOPED_TRACE(testing::Message() << "T " << steps << ", B " << batch);
-      const Tensor x = random({batch, steps, input_size}, 7);
+      const Tensor x = random({batch, steps, layer_->input_size()}, 7);
       const SequenceOptions options{.reset = some_resets(batch, steps), .lengths = some_lengths(batch, steps)};
       const State state = random_state(*layer_, batch);
       check_parameter_gradients(*layer_, [&] { return weigh(layer_->forward(x, state)); });
@@ -172,7 +197,7 @@ TEST_P(SequenceSuite, ParameterGradientsAreDifferenceQuotients) {
 TEST_P(SequenceSuite, FusedEqualsUnrolledInValuesAndEveryGradient) {
   for (const int64_t steps : {1, 2, 5, 40}) {
     for (const int64_t batch : {1, 3}) {
-      const Tensor x = random({batch, steps, input_size}, 8);
+      const Tensor x = random({batch, steps, layer_->input_size()}, 8);
       const Tensor turned = x.transpose(0, 1).clone().transpose(0, 1);  // time-major in memory
       for (const SequenceOptions& options :
            {SequenceOptions{}, SequenceOptions{.reset = some_resets(batch, steps)},
@@ -189,7 +214,7 @@ TEST_P(SequenceSuite, FusedEqualsUnrolledInValuesAndEveryGradient) {
 }
 
 TEST_P(SequenceSuite, WholeEqualsStepByStepOver200Steps) {
-  const Tensor x = random({2, 200, input_size}, 9);
+  const Tensor x = random({2, 200, layer_->input_size()}, 9);
   State state = random_state(*layer_, 2).detach();
   const SequenceResult whole = layer_->forward(x, state);
   double worst = 0;
@@ -205,7 +230,7 @@ TEST_P(SequenceSuite, WholeEqualsStepByStepOver200Steps) {
 }
 
 TEST_P(SequenceSuite, SplitAndCarryEqualsWholeAlsoInTheGradients) {
-  const Tensor input = random({2, 10, input_size}, 10);
+  const Tensor input = random({2, 10, layer_->input_size()}, 10);
   const auto whole = everything(*layer_, input, {}, true);
   layer_->zero_grad();
   const Variable x = Variable::parameter(input);
@@ -226,7 +251,7 @@ TEST_P(SequenceSuite, SplitAndCarryEqualsWholeAlsoInTheGradients) {
 }
 
 TEST_P(SequenceSuite, AResetRowEqualsAFreshStart) {
-  const Tensor x = random({2, 6, input_size}, 11);
+  const Tensor x = random({2, 6, layer_->input_size()}, 11);
   Tensor reset = zeros({2, 6}, DType::boolean);
   reset.select(0, 1).slice(0, {.start = 2, .stop = 3}).fill_(1);
   const Tensor y = layer_->forward(x, random_state(*layer_, 2), {.reset = reset}).output.value();
@@ -242,7 +267,7 @@ void expect_finite(const std::vector<std::pair<std::string, Tensor>>& all) {
 
 TEST_P(SequenceSuite, AResetRescuesARowWhoseStateIsNotFinite) {
   const int64_t steps = 5;
-  const Tensor x = random({3, steps, input_size}, 17);
+  const Tensor x = random({3, steps, layer_->input_size()}, 17);
   for (const double bad : {double{NAN}, double{INFINITY}}) {
     for (const bool fused : {true, false}) {
       SCOPED_TRACE(testing::Message() << bad << (fused ? ", fused" : ", unrolled"));
@@ -260,7 +285,7 @@ TEST_P(SequenceSuite, AResetRescuesARowWhoseStateIsNotFinite) {
 TEST_P(SequenceSuite, WhatStandsBehindTheEndOfARowDoesNotMatter) {
   const int64_t steps = 5;
   const Tensor lengths = Tensor::from(std::vector<int64_t>{steps, 2, 0}, {3});
-  const Tensor x = random({3, steps, input_size}, 18);
+  const Tensor x = random({3, steps, layer_->input_size()}, 18);
   Tensor padded = x.clone();
   padded.select(0, 1).slice(0, {.start = 2}).fill_(NAN);
   padded.select(0, 2).fill_(INFINITY);
@@ -273,7 +298,7 @@ TEST_P(SequenceSuite, WhatStandsBehindTheEndOfARowDoesNotMatter) {
 }
 
 TEST_P(SequenceSuite, ARowOfNoStepsKeepsAStateThatIsNotFiniteToItself) {
-  const Tensor x = random({2, 3, input_size}, 19);
+  const Tensor x = random({2, 3, layer_->input_size()}, 19);
   const Tensor lengths = Tensor::from(std::vector<int64_t>{3, 0}, {2});
   for (const bool fused : {true, false}) {
     SCOPED_TRACE(fused ? "fused" : "unrolled");
@@ -290,7 +315,7 @@ TEST_P(SequenceSuite, ARowOfNoStepsKeepsAStateThatIsNotFiniteToItself) {
 
 // Backward after `mask`, which `options` hold, was overwritten: refused, or the gradient of the mask as it was.
 void expect_mask_is_kept(SequenceLayer& layer, const SequenceOptions& options, Tensor mask) {
-  const Tensor x = random({3, 5, input_size}, 20);
+  const Tensor x = random({3, 5, layer.input_size()}, 20);
   const auto gradients_of = [&layer](const Variable& loss) {
     layer.zero_grad();
     loss.backward();
@@ -321,13 +346,14 @@ TEST_P(SequenceSuite, AMaskChangedBetweenForwardAndBackwardGivesNoWrongGradient)
 
 TEST_P(SequenceSuite, NoStepsOrNoRows) {  // HD-06
   const State state = random_state(*layer_, 10);
-  const SequenceResult nothing = layer_->forward(zeros({10, 0, input_size}, DType::float64), state);
-  EXPECT_EQ(nothing.output.shape(), (Shape{10, 0, hidden_size}));
+  const SequenceResult nothing = layer_->forward(zeros({10, 0, layer_->input_size()}, DType::float64), state);
+  EXPECT_EQ(nothing.output.shape(), (Shape{10, 0, layer_->output_size()}));
   for (const auto& [name, value] : nothing.state.values()) {
     EXPECT_TRUE(identical(value.value(), state[name].value())) << name;
   }
-  const SequenceResult empty = layer_->forward(zeros({0, 5, input_size}, DType::float64), layer_->initial_state(0));
-  EXPECT_EQ(empty.output.shape(), (Shape{0, 5, hidden_size}));
+  const SequenceResult empty =
+      layer_->forward(zeros({0, 5, layer_->input_size()}, DType::float64), layer_->initial_state(0));
+  EXPECT_EQ(empty.output.shape(), (Shape{0, 5, layer_->output_size()}));
   sum(empty.output).backward();
   for (const NamedParameter& parameter : layer_->parameters()) {
     ASSERT_TRUE(parameter.variable.grad().defined()) << parameter.name;
@@ -343,7 +369,7 @@ TEST_P(SequenceSuite, FloatFollowsDouble) {
     Tensor value = ours[i].variable.value();
     value.copy_(theirs[i].variable.value());
   }
-  const Tensor x = random({3, 20, input_size}, 12);
+  const Tensor x = random({3, 20, layer_->input_size()}, 12);
   // 20 steps, each a few roundings of 6e-8 of numbers up to about ten.
   expect_close(everything(*single, x.to(DType::float32), {}, true), everything(*layer_, x, {}, true), 2e-5);
 }
@@ -351,7 +377,7 @@ TEST_P(SequenceSuite, FloatFollowsDouble) {
 TEST_P(SequenceSuite, NanInIsNanOut) {
   for (const DType dtype : {DType::float32, DType::float64}) {
     const auto layer = make_layer(GetParam(), dtype);
-    Tensor x = random({2, 6, input_size}, 13, dtype);
+    Tensor x = random({2, 6, layer_->input_size()}, 13, dtype);
     x.select(0, 1).select(0, 2).slice(0, {.stop = 1}).fill_(NAN);
     for (const bool fused : {true, false}) {
       const State state = layer->initial_state(2);
@@ -364,7 +390,7 @@ TEST_P(SequenceSuite, NanInIsNanOut) {
 }
 
 TEST_P(SequenceSuite, TwoBackwardCallsOnARetainedGraphAgree) {
-  const Variable x = Variable::parameter(random({2, 5, input_size}, 14));
+  const Variable x = Variable::parameter(random({2, 5, layer_->input_size()}, 14));
   const Variable loss = weigh(layer_->forward(x, random_state(*layer_, 2)));
   loss.backward({.retain_graph = true});
   const Tensor once = x.grad().clone();
@@ -383,7 +409,7 @@ TEST_P(SequenceSuite, AVisitorSeesWhatTheUnrolledStatesGather) {
         }
       }
     };
-    everything(*layer_, random({3, 50, input_size}, 15),
+    everything(*layer_, random({3, 50, layer_->input_size()}, 15),
                {.reset = some_resets(3, 50), .lengths = some_lengths(3, 50), .visitor = visitor}, fused);
     std::sort(seen.begin(), seen.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     return seen;
@@ -394,7 +420,7 @@ TEST_P(SequenceSuite, AVisitorSeesWhatTheUnrolledStatesGather) {
 }
 
 TEST_P(SequenceSuite, StateSizeIsWhatARowHolds) {
-  const State state = layer_->forward(random({1, 7, input_size}, 16), layer_->initial_state(1)).state;
+  const State state = layer_->forward(random({1, 7, layer_->input_size()}, 16), layer_->initial_state(1)).state;
   int64_t numbers = 0;
   for (const auto& [name, value] : state.values()) numbers += value.value().numel();
   EXPECT_EQ(layer_->state_size(7), numbers);
@@ -402,7 +428,7 @@ TEST_P(SequenceSuite, StateSizeIsWhatARowHolds) {
 
 TEST_P(SequenceSuite, ChecksWithoutMakingTensors) {
   const State state = layer_->initial_state(2);
-  const Variable x_t = random({2, input_size}, 21), x = random({2, 3, input_size}, 22);
+  const Variable x_t = random({2, layer_->input_size()}, 21), x = random({2, 3, layer_->input_size()}, 22);
   const StorageStats before = storage_stats();
   check_step("check", *layer_, x_t, state, {});
   check_sequence("check", *layer_, x, state, {});
@@ -412,19 +438,18 @@ TEST_P(SequenceSuite, ChecksWithoutMakingTensors) {
 
 TEST_P(SequenceSuite, NamesWhatDoesNotFit) {
   const State state = layer_->initial_state(2);
-  test::expect_error<ShapeError>(
-      [&] {
-        layer_->forward(zeros({2, 4, 9}, DType::float64), state);
-      },
-      {"D = 3", "[2, 4, 9]"});
-  test::expect_error<ShapeError>([&] { layer_->step(zeros({2, 9}, DType::float64), state); }, {"D = 3", "[2, 9]"});
-  test::expect_error<ShapeError>([&] { layer_->forward(zeros({3, 4, 3}, DType::float64), state); }, {"state", "got"});
-  test::expect_error<ValueError>([&] { layer_->forward(zeros({2, 4, 3}), state); }, {"float64", "float32"});
-  test::expect_error<IndexError>([&] { layer_->forward(zeros({2, 4, 3}, DType::float64), State()); }, {"[State]"});
+  const int64_t width = layer_->input_size();
+  const std::string rule = "D = " + std::to_string(width);
+  const Tensor wide = zeros({2, 4, 9}, DType::float64), more_rows = zeros({3, 4, width}, DType::float64);
+  test::expect_error<ShapeError>([&] { layer_->forward(wide, state); }, {rule.c_str(), "[2, 4, 9]"});
+  test::expect_error<ShapeError>([&] { layer_->step(wide.select(1, 0), state); }, {rule.c_str(), "[2, 9]"});
+  test::expect_error<ShapeError>([&] { layer_->forward(more_rows, state); }, {"state", "got"});
+  test::expect_error<ValueError>([&] { layer_->forward(zeros({2, 4, width}), state); }, {"float64", "float32"});
+  test::expect_error<IndexError>([&] { layer_->forward(zeros({2, 4, width}, DType::float64), State()); }, {"[State]"});
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, SequenceSuite, testing::ValuesIn(layer_kind_names()),
-                         [](const testing::TestParamInfo<std::string>& kind) { return kind.param; });
+INSTANTIATE_TEST_SUITE_P(Kinds, SequenceSuite, testing::ValuesIn(members()),
+                         [](const testing::TestParamInfo<Member>& member) { return member.param.name; });
 
 }  // namespace
 }  // namespace carousel
