@@ -23,6 +23,22 @@ void read(const CharacterModel& model, const Tensor& inputs, const Tensor& targe
   }
 }
 
+// Reads the tokens in consecutive windows of the model's context, each from the initial state, some side by side.
+double read_windows(const CharacterModel& model, const Tensor& tokens, int64_t context, int64_t rows) {
+  double nats = 0;
+  const auto read = [&model, &tokens, &nats](int64_t first, int64_t count, int64_t length) {
+    const auto part = [&tokens, count, length](int64_t start) {
+      return tokens.slice(0, {.start = start, .stop = start + count * length}).reshape({count, length});
+    };
+    const LossResult result = model.loss(part(first), part(first + 1), model.initial_state(count));
+    nats += result.loss.value().item() * static_cast<double>(count * length);
+  };
+  const int64_t scored = tokens.numel() - 1, windows = scored / context;
+  for (int64_t done = 0; done < windows; done += rows) read(done * context, std::min(rows, windows - done), context);
+  if (scored % context > 0) read(windows * context, 1, scored % context);
+  return nats / static_cast<double>(scored);
+}
+
 State last_row(const State& state) {
   State row;
   for (const auto& [name, value] : state.values()) row.set(name, value.value().slice(0, {.start = -1}));
@@ -40,6 +56,9 @@ double evaluate(const CharacterModel& model, const Tensor& tokens, const Evaluat
   check<ValueError>(scored >= options.streams, "evaluate", "needs at least {} tokens: got {}", options.streams + 1,
                     tokens.numel());
   const NoGrad no_grad;
+  if (const auto context = model.context()) {
+    return read_windows(model, tokens, *context, std::max<int64_t>(1, options.window / *context));
+  }
   const int64_t length = scored / options.streams;
   const int64_t even = length * options.streams;
   const auto rows = [&tokens, &options, even, length](int64_t first) {

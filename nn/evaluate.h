@@ -12,8 +12,9 @@ struct EvaluateOptions {
 };
 
 /// Mean nats per token over `tokens` (int64 [N], N >= 2), read once, in order, the state carried: every token after
-/// the first is scored exactly once. Records no graph, uses no dropout, draws from no generator. Throws ShapeError,
-/// ValueError for fewer than streams + 1 tokens.
+/// the first is scored exactly once. A model with a context reads consecutive windows of that length, each from the
+/// initial state: the first token of a window is guessed from one symbol alone. Records no graph, uses no dropout,
+/// draws from no generator. Throws ShapeError, ValueError for fewer than streams + 1 tokens.
 double evaluate(const CharacterModel& model, const Tensor& tokens, const EvaluateOptions& options = {});
 
 }  // namespace carousel

@@ -9,6 +9,7 @@
 #include <carousel/tensor/kernels/dropout.h>
 #include <carousel/tensor/kernels/layer_norm.h>
 #include <carousel/tensor/kernels/softmax_cross_entropy.h>
+#include <carousel/tensor/random.h>
 #include <carousel/tensor/reduce.h>
 #include <carousel/tensor/rows.h>
 
@@ -46,14 +47,14 @@ Variable dropped(const Variable& x, const Shape& sequence, const kernels::Dropou
 
 // ---- layer norm ----
 
-void check_layer_norm(const Variable& x, const Variable& weight, const Variable& bias, double eps) {
-  check<ShapeError>(x.rank() >= 1 && weight.shape() == Shape{x.size(-1)} && bias.shape() == weight.shape(),
-                    "layer_norm", "weight and bias must have the last size of x: got {}, {} and {}",
-                    to_string(weight.shape()), to_string(bias.shape()), to_string(x.shape()));
-  check<ValueError>(weight.dtype() == x.dtype() && bias.dtype() == x.dtype(), "layer_norm",
-                    "weight and bias must have the dtype of x: got {}, {} and {}", to_string(weight.dtype()),
-                    to_string(bias.dtype()), to_string(x.dtype()));
-  check<ValueError>(std::isfinite(eps) && eps > 0, "layer_norm", "eps must be finite and > 0: got {}", eps);
+void check_normalised(std::string_view operation, const Variable& x, const Variable& parameter, double eps) {
+  check<ShapeError>(x.rank() >= 1 && parameter.shape() == Shape{x.size(-1)}, operation,
+                    "weight and bias must have the last size of x: got {} and {}", to_string(parameter.shape()),
+                    to_string(x.shape()));
+  check<ValueError>(parameter.dtype() == x.dtype(), operation,
+                    "weight and bias must have the dtype of x: got {} and {}", to_string(parameter.dtype()),
+                    to_string(x.dtype()));
+  check<ValueError>(std::isfinite(eps) && eps > 0, operation, "eps must be finite and > 0: got {}", eps);
 }
 
 struct NormalisedRows {
@@ -62,8 +63,15 @@ struct NormalisedRows {
   Tensor mean, scale;  // [rows]; scale = 1 / sqrt(variance + eps)
 };
 
-NormalisedRows normalise(const Tensor& x, const Tensor& gain, const Tensor& shift, double eps) {
-  const kernels::LayerNormShape shape{.rows = x.size(0), .size = x.size(1), .eps = eps};
+// How rows are normalised: `eps`, and whether their mean is taken off.
+struct Normalisation {
+  double eps;
+  bool centered;
+  kernels::LayerNormShape of(const Tensor& rows) const { return {rows.size(0), rows.size(1), eps, centered}; }
+};
+
+NormalisedRows normalise(const Normalisation& how, const Tensor& x, const Tensor& gain, const Tensor& shift) {
+  const kernels::LayerNormShape shape = how.of(x);
   NormalisedRows rows{.x = x,
                       .gain = gain,
                       .y = Tensor(x.shape(), x.dtype()),
@@ -78,8 +86,8 @@ NormalisedRows normalise(const Tensor& x, const Tensor& gain, const Tensor& shif
 }
 
 // The gradients of x, weight and bias.
-Gradients normalise_backward(const NormalisedRows& rows, double eps, const Tensor& dy) {
-  const kernels::LayerNormShape shape{.rows = dy.size(0), .size = dy.size(1), .eps = eps};
+Gradients normalise_backward(const Normalisation& how, const NormalisedRows& rows, const Tensor& dy) {
+  const kernels::LayerNormShape shape = how.of(dy);
   Tensor dx(dy.shape(), dy.dtype()), dweight({shape.size}, dy.dtype()), dbias({shape.size}, dy.dtype());
   dispatch_floating("layer_norm", dy.dtype(), [&shape, &rows, &dy, &dx, &dweight, &dbias](auto type) {
     using T = decltype(type);
@@ -88,6 +96,23 @@ Gradients normalise_backward(const NormalisedRows& rows, double eps, const Tenso
                                  dbias.mutable_data<T>());
   });
   return {dx, dweight, dbias};
+}
+
+// `inputs` are x, the gain, and for layer norm the shift, which `shift` holds (zeros for RMS norm).
+Variable normalised(Op op, const Normalisation& how, std::span<const Variable> inputs, const Tensor& shift) {
+  const RowOrder order(inputs[0].value());
+  const NormalisedRows rows =
+      normalise(how, order.rows(inputs[0].value()).contiguous(), inputs[1].value().contiguous(), shift.contiguous());
+  return record(op, order.restore(rows.y), inputs,
+                [order, how, count = inputs.size(), rows = Saved(rows.x), gain = Saved(rows.gain),
+                 mean = Saved(rows.mean), scale = Saved(rows.scale)](const Tensor& dy) {
+                  Gradients gradients = normalise_backward(
+                      how, {.x = rows.get(), .gain = gain.get(), .y = {}, .mean = mean.get(), .scale = scale.get()},
+                      order.rows(dy).contiguous());
+                  gradients[0] = order.restore(gradients[0]);
+                  gradients.resize(count);
+                  return gradients;
+                });
 }
 
 // ---- cross entropy ----
@@ -170,20 +195,21 @@ Variable dropout(const Variable& x, double probability, uint64_t key) {
   return dropped(x, {rows, 1, features}, {probability, key, 0});
 }
 
+uint64_t derived_key(uint64_t key, uint64_t use) {
+  const auto block = Rng::block(key, use);
+  return (uint64_t{block[0]} << 32) | block[1];
+}
+
 Variable layer_norm(const Variable& x, const Variable& weight, const Variable& bias, double eps) {
-  check_layer_norm(x, weight, bias, eps);
-  const RowOrder order(x.value());
-  const NormalisedRows rows =
-      normalise(order.rows(x.value()).contiguous(), weight.value().contiguous(), bias.value().contiguous(), eps);
-  return record(Op::layer_norm, order.restore(rows.y), {x, weight, bias},
-                [order, eps, rows = Saved(rows.x), gain = Saved(rows.gain), mean = Saved(rows.mean),
-                 scale = Saved(rows.scale)](const Tensor& dy) {
-                  Gradients gradients = normalise_backward(
-                      {.x = rows.get(), .gain = gain.get(), .y = {}, .mean = mean.get(), .scale = scale.get()}, eps,
-                      order.rows(dy).contiguous());
-                  gradients[0] = order.restore(gradients[0]);
-                  return gradients;
-                });
+  for (const Variable& parameter : {weight, bias}) check_normalised("layer_norm", x, parameter, eps);
+  const Variables inputs{x, weight, bias};
+  return normalised(Op::layer_norm, {.eps = eps, .centered = true}, inputs, bias.value());
+}
+
+Variable rms_norm(const Variable& x, const Variable& weight, double eps) {
+  check_normalised("rms_norm", x, weight, eps);
+  const Variables inputs{x, weight};
+  return normalised(Op::rms_norm, {.eps = eps, .centered = false}, inputs, zeros(weight.shape(), weight.dtype()));
 }
 
 Variable cross_entropy(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options) {

@@ -16,10 +16,17 @@ Variable sequence_dropout(const Variable& x, double probability, uint64_t key, i
 /// The same for x [.., H] of any rank, its rows numbered in row-major order, as one step.
 Variable dropout(const Variable& x, double probability, uint64_t key);
 
+/// A key for one of several uses of dropout under one key: the masks of two uses are independent.
+uint64_t derived_key(uint64_t key, uint64_t use);
+
 /// Layer normalisation over the last axis (Ba, Kiros, Hinton 2016): y = (x - mean) / sqrt(variance + eps) weight +
 /// bias, x and y [.., D], weight and bias [D], eps > 0. Saves x, weight and two numbers a row. Throws ShapeError when
 /// the sizes do not fit, ValueError when the dtypes do not, or for eps.
 Variable layer_norm(const Variable& x, const Variable& weight, const Variable& bias, double eps = 1e-5);
+
+/// Root mean square normalisation over the last axis (Zhang, Sennrich 2019): y = x / sqrt(mean(x^2) + eps) weight, x
+/// and y [.., D], weight [D], eps > 0. Saves x, weight and two numbers a row. Throws as layer_norm.
+Variable rms_norm(const Variable& x, const Variable& weight, double eps = 1e-5);
 
 struct CrossEntropyOptions {
   std::optional<int64_t> ignore_index;  ///< targets of this value count nothing

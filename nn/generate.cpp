@@ -24,12 +24,32 @@ void keep_largest(std::vector<double>& values, size_t count) {
   for (auto i = rest; i != order.end(); ++i) values[*i] = -std::numeric_limits<double>::infinity();
 }
 
-Tensor logits_after(const CharacterModel& model, std::span<const int64_t> tokens, State& state) {
-  const auto count = static_cast<int64_t>(tokens.size());
-  ModelResult result = model.forward(Tensor::from(tokens, {1, count}), state);
-  state = std::move(result.state);
-  return result.logits.value().select(1, -1).select(0, 0);
-}
+// A model and what it has read of a text.
+class Reader {
+ public:
+  explicit Reader(const CharacterModel& model) : model_(model), state_(model.initial_state(1)) {}
+
+  // The logits [V] behind `text`, which begins with what was read before.
+  Tensor logits_after(std::span<const int64_t> text) {
+    const auto end = static_cast<int64_t>(text.size());
+    const int64_t context = model_.context().value_or(end);
+    if (end - begin_ > context) {  // positions change for all tokens: the newest are read afresh
+      begin_ = read_ = end - context;
+      state_ = model_.initial_state(1);
+    }
+    const std::span<const int64_t> unread = text.subspan(static_cast<size_t>(read_));
+    ModelResult result = model_.forward(Tensor::from(unread, {1, end - read_}), state_);
+    state_ = std::move(result.state);
+    read_ = end;
+    return result.logits.value().select(1, -1).select(0, 0);
+  }
+
+ private:
+  const CharacterModel& model_;
+  State state_;
+  int64_t begin_ = 0;  // the state began with this token
+  int64_t read_ = 0;   // and has read up to that one
+};
 
 }  // namespace
 
@@ -59,16 +79,14 @@ std::vector<int64_t> generate(const CharacterModel& model, std::span<const int64
                       vocabulary, token);
   }
   const NoGrad no_grad;
-  State state = model.initial_state(1);
-  std::span<const int64_t> unread = prompt;
-  std::vector<int64_t> tokens;
-  while (static_cast<int64_t>(tokens.size()) < options.length) {
-    tokens.push_back(unread.empty() ? rng.next_integer(0, vocabulary)
-                                    : sample(logits_after(model, unread, state), options.sampling, rng));
-    unread = std::span<const int64_t>(&tokens.back(), 1);  // read before the next push moves it
-    if (options.on_token && !options.on_token(tokens.back())) break;
+  Reader reader(model);
+  std::vector<int64_t> text(prompt.begin(), prompt.end());
+  while (std::ssize(text) - std::ssize(prompt) < options.length) {
+    text.push_back(text.empty() ? rng.next_integer(0, vocabulary)
+                                : sample(reader.logits_after(text), options.sampling, rng));
+    if (options.on_token && !options.on_token(text.back())) break;
   }
-  return tokens;
+  return {text.begin() + std::ssize(prompt), text.end()};
 }
 
 }  // namespace carousel

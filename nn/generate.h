@@ -26,9 +26,10 @@ struct GenerateOptions {
 };
 
 /// Continues `prompt` and returns the new tokens. Records no graph, uses no dropout, and carries the state: one step
-/// a token. After an empty prompt the first token is drawn with equal chances from the whole vocabulary. Throws
-/// ValueError for a negative length and what `sample` throws, IndexError for a prompt token outside the vocabulary;
-/// all before the first token.
+/// a token. A model with a context looks at the last tokens that fit into it: once the text is longer, each step reads
+/// them all again, since each has moved to another position. After an empty prompt the first token is drawn with equal
+/// chances from the whole vocabulary. Throws ValueError for a negative length and what `sample` throws, IndexError for
+/// a prompt token outside the vocabulary; all before the first token.
 std::vector<int64_t> generate(const CharacterModel& model, std::span<const int64_t> prompt,
                               const GenerateOptions& options, Rng& rng);
 

@@ -16,6 +16,18 @@ struct LayerShape {
   int64_t input_size;
   int64_t hidden_size;
   DType dtype = DType::float32;
+  int64_t depth = 1;   ///< layers of the model: blocks of a deep one begin with smaller steps
+  double dropout = 0;  ///< inside a residual block; recurrent layers have theirs between them (Stack)
+};
+
+/// What stands around the layers of a kind in a model.
+struct ModelForm {
+  enum class Norm { layer_norm, rms_norm };
+  /// The layers are pre-norm blocks on a residual stream: one width all through, `norm` after the last block, and the
+  /// embedding, N(0, 0.02^2), is the head as well. Without it: embedding, layers, linear head.
+  bool residual = false;
+  Norm norm = Norm::layer_norm;
+  bool positions = false;  ///< learned positions on top of the embedding; they bound what a row can read
 };
 
 /// A configuration record of some layer kind, held behind its list of fields.
@@ -44,6 +56,7 @@ struct LayerKind {
   std::string help;
   std::function<LayerConfig()> default_config;
   std::function<std::unique_ptr<SequenceLayer>(const LayerShape&, const LayerConfig&, Rng&)> make;
+  ModelForm form = {};
 };
 
 /// Every kind, in the order of registry.cpp: the one place to register a layer.

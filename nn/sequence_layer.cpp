@@ -64,6 +64,20 @@ State reset_rows(const State& state, const Tensor& reset) {
   return reset.defined() ? where_rows(reset, nothing_like(state), state) : state;
 }
 
+Variable zero_after_end(const Variable& x, const Tensor& lengths) {
+  if (!lengths.defined()) return x;
+  const Tensor ended = less_equal(lengths.unsqueeze(1), arange(x.size(1)).unsqueeze(0));
+  return where(over_rows(ended, x.rank()), Variable(zeros({}, x.dtype())), x);
+}
+
+int64_t SequenceLayer::multiply_adds(int64_t) const {
+  int64_t count = 0;
+  for (const NamedParameter& parameter : parameters()) {
+    if (parameter.variable.rank() >= 2) count += parameter.variable.value().numel();
+  }
+  return count;
+}
+
 SequenceResult SequenceLayer::forward(const Variable& x, const State& state, const SequenceOptions& options) const {
   return unroll(x, state, options);
 }

@@ -62,6 +62,9 @@ class SequenceLayer : public Module {
   virtual DType dtype() const = 0;
   /// Numbers that one row carries after t tokens.
   virtual int64_t state_size(int64_t t) const = 0;
+  /// Multiplications of one row's step that reads token t, each with its addition. Here one for each element of a
+  /// matrix (or larger) parameter; layers that also multiply states say more.
+  virtual int64_t multiply_adds(int64_t t) const;
   /// What a State of `batch` rows holds, in order.
   virtual std::vector<StateShape> state_shapes(int64_t batch) const = 0;
   State initial_state(int64_t batch) const;  ///< zeros of state_shapes(batch), without history
@@ -76,6 +79,9 @@ class SequenceLayer : public Module {
   /// forward by the definition: one step() after another.
   SequenceResult unroll(const Variable& x, const State& state, const SequenceOptions& options = {}) const;
 };
+
+/// x [B, T, ..] with zeros behind the end of each row, and no gradient there; as it came without lengths.
+Variable zero_after_end(const Variable& x, const Tensor& lengths);
 
 /// The state with the rows where `reset` [B] is true zeroed and cut from their past; as it came when `reset` is
 /// undefined. How a step() begins.

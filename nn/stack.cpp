@@ -1,7 +1,6 @@
 #include <carousel/nn/stack.h>
 
 #include <carousel/nn/functional.h>
-#include <carousel/tensor/random.h>
 
 namespace carousel {
 namespace {
@@ -9,13 +8,12 @@ namespace {
 enum class KeyUse : uint64_t { layer, between };  // a layer's own dropout, and the dropout of what leaves it
 
 // Keys of one pass must differ by layer and use, or all masks would be the same.
-uint64_t derived_key(uint64_t key, size_t layer, KeyUse use) {
-  const auto block = Rng::block(key, 2 * layer + static_cast<uint64_t>(use));
-  return (uint64_t{block[0]} << 32) | block[1];
+uint64_t key_of(uint64_t key, size_t layer, KeyUse use) {
+  return derived_key(key, 2 * layer + static_cast<uint64_t>(use));
 }
 
 std::optional<uint64_t> layer_key(const std::optional<uint64_t>& key, size_t layer) {
-  return key ? std::optional(derived_key(*key, layer, KeyUse::layer)) : std::nullopt;
+  return key ? std::optional(key_of(*key, layer, KeyUse::layer)) : std::nullopt;
 }
 
 }  // namespace
@@ -40,6 +38,12 @@ int64_t Stack::state_size(int64_t t) const {
   int64_t size = 0;
   for (const auto& layer : layers_) size += layer->state_size(t);
   return size;
+}
+
+int64_t Stack::multiply_adds(int64_t t) const {
+  int64_t count = 0;
+  for (const auto& layer : layers_) count += layer->multiply_adds(t);
+  return count;
 }
 
 std::vector<StateShape> Stack::state_shapes(int64_t batch) const {
@@ -83,7 +87,7 @@ Variable Stack::between(const Variable& output, size_t layer, const std::optiona
                         int64_t first_step) const {
   const bool last = layer + 1 == layers_.size();
   if (last || dropout_ == 0 || !key || !training()) return output;
-  return sequence_dropout(output, dropout_, derived_key(*key, layer, KeyUse::between), first_step);
+  return sequence_dropout(output, dropout_, key_of(*key, layer, KeyUse::between), first_step);
 }
 
 }  // namespace carousel

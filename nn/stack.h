@@ -20,6 +20,7 @@ class Stack : public SequenceLayer {
   int64_t output_size() const override;
   DType dtype() const override;
   int64_t state_size(int64_t t) const override;
+  int64_t multiply_adds(int64_t t) const override;
   std::vector<StateShape> state_shapes(int64_t batch) const override;
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
   SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;

@@ -44,12 +44,13 @@ T squared_deviations(int64_t n, const T* x, T mean) {
 }
 
 template <class T>
-void forward_row(int64_t n, double eps, const T* x, const T* weight, const T* bias, T* y, T* mean, T* r) {
+void forward_row(const LayerNormShape& shape, const T* x, const T* weight, const T* bias, T* y, T* mean, T* r) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  *mean = row_sum(n, x) / static_cast<T>(n);
+  const int64_t n = shape.size;
+  *mean = shape.centered ? row_sum(n, x) / static_cast<T>(n) : 0;
   const double variance = squared_deviations(n, x, *mean) / static_cast<double>(n);
-  *r = static_cast<T>(1 / std::sqrt(variance + eps));
+  *r = static_cast<T>(1 / std::sqrt(variance + shape.eps));
   const auto center = hn::Set(d, *mean), scale = hn::Set(d, *r);
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
@@ -61,9 +62,11 @@ void forward_row(int64_t n, double eps, const T* x, const T* weight, const T* bi
 
 /// dx of one row; adds the row to dweight and dbias.
 template <class T>
-void backward_row(int64_t n, const T* x, const T* weight, T mean, T r, const T* dy, T* dx, T* dweight, T* dbias) {
+void backward_row(const LayerNormShape& shape, const T* x, const T* weight, T mean, T r, const T* dy, T* dx, T* dweight,
+                  T* dbias) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t n = shape.size;
   const auto center = hn::Set(d, mean), scale = hn::Set(d, r);
   auto sums_g = hn::Zero(d), sums_gn = hn::Zero(d);
   int64_t i = 0;
@@ -84,7 +87,7 @@ void backward_row(int64_t n, const T* x, const T* weight, T mean, T r, const T* 
     dweight[i] += dy[i] * normal;
     dbias[i] += dy[i];
   }
-  const T mean_g = sum_g / static_cast<T>(n), mean_gn = sum_gn / static_cast<T>(n);
+  const T mean_g = shape.centered ? sum_g / static_cast<T>(n) : 0, mean_gn = sum_gn / static_cast<T>(n);
   const auto shift = hn::Set(d, mean_g), slope = hn::Set(d, mean_gn);
   for (i = 0; i + lanes <= n; i += lanes) {
     const auto normal = hn::Mul(hn::Sub(hn::LoadU(d, x + i), center), scale);
@@ -94,21 +97,21 @@ void backward_row(int64_t n, const T* x, const T* weight, T mean, T r, const T* 
   for (; i < n; ++i) dx[i] = r * (dy[i] * weight[i] - mean_g - (x[i] - mean) * r * mean_gn);
 }
 
-void forward_row_float(int64_t n, double eps, const float* x, const float* weight, const float* bias, float* y,
+void forward_row_float(const LayerNormShape& shape, const float* x, const float* weight, const float* bias, float* y,
                        float* mean, float* r) {
-  forward_row(n, eps, x, weight, bias, y, mean, r);
+  forward_row(shape, x, weight, bias, y, mean, r);
 }
-void forward_row_double(int64_t n, double eps, const double* x, const double* weight, const double* bias, double* y,
-                        double* mean, double* r) {
-  forward_row(n, eps, x, weight, bias, y, mean, r);
+void forward_row_double(const LayerNormShape& shape, const double* x, const double* weight, const double* bias,
+                        double* y, double* mean, double* r) {
+  forward_row(shape, x, weight, bias, y, mean, r);
 }
-void backward_row_float(int64_t n, const float* x, const float* weight, float mean, float r, const float* dy, float* dx,
-                        float* dweight, float* dbias) {
-  backward_row(n, x, weight, mean, r, dy, dx, dweight, dbias);
+void backward_row_float(const LayerNormShape& shape, const float* x, const float* weight, float mean, float r,
+                        const float* dy, float* dx, float* dweight, float* dbias) {
+  backward_row(shape, x, weight, mean, r, dy, dx, dweight, dbias);
 }
-void backward_row_double(int64_t n, const double* x, const double* weight, double mean, double r, const double* dy,
-                         double* dx, double* dweight, double* dbias) {
-  backward_row(n, x, weight, mean, r, dy, dx, dweight, dbias);
+void backward_row_double(const LayerNormShape& shape, const double* x, const double* weight, double mean, double r,
+                         const double* dy, double* dx, double* dweight, double* dbias) {
+  backward_row(shape, x, weight, mean, r, dy, dx, dweight, dbias);
 }
 
 }  // namespace carousel::kernels::HWY_NAMESPACE
@@ -131,7 +134,7 @@ void forward_rows(const LayerNormShape& shape, const T* x, const T* weight, cons
                   Row forward_row) {
   parallel_ranges(shape.rows, row_grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      forward_row(shape.size, shape.eps, x + i * shape.size, weight, bias, y + i * shape.size, mean + i, r + i);
+      forward_row(shape, x + i * shape.size, weight, bias, y + i * shape.size, mean + i, r + i);
     }
   });
 }
@@ -144,7 +147,7 @@ void backward_rows(const LayerNormShape& shape, const T* x, const T* weight, con
   parallel_ranges(shape.rows, row_grain, [&](int64_t begin, int64_t end) {
     T* const range_sums = sums.data() + begin / row_grain * 2 * n;
     for (int64_t i = begin; i < end; ++i) {
-      backward_row(n, x + i * n, weight, mean[i], r[i], dy + i * n, dx + i * n, range_sums, range_sums + n);
+      backward_row(shape, x + i * n, weight, mean[i], r[i], dy + i * n, dx + i * n, range_sums, range_sums + n);
     }
   });
   std::fill_n(dweight, n, T{0});
@@ -183,7 +186,7 @@ void layer_norm(const LayerNormShape& shape, const T* x, const T* weight, const 
   for (int64_t i = 0; i < shape.rows; ++i, x += n, y += n) {
     double sum = 0, squares = 0;
     for (int64_t j = 0; j < n; ++j) sum += x[j];
-    const double center = sum / n;
+    const double center = shape.centered ? sum / n : 0;
     for (int64_t j = 0; j < n; ++j) squares += (x[j] - center) * (x[j] - center);
     const double scale = 1 / std::sqrt(squares / n + shape.eps);
     for (int64_t j = 0; j < n; ++j) y[j] = static_cast<T>((x[j] - center) * scale * weight[j] + bias[j]);
@@ -201,7 +204,7 @@ void layer_norm_backward(const LayerNormShape& shape, const T* x, const T* weigh
     double mean_g = 0, mean_gn = 0;
     for (int64_t j = 0; j < n; ++j) {
       const double normal = (static_cast<double>(x[j]) - mean[i]) * r[i], g = static_cast<double>(dy[j]) * weight[j];
-      mean_g += g / n;
+      if (shape.centered) mean_g += g / n;
       mean_gn += g * normal / n;
       weight_sums[j] += dy[j] * normal;
       bias_sums[j] += dy[j];

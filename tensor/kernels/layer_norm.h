@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-/// Layer normalisation of rows, forward and backward.
+/// Layer normalisation of rows, forward and backward; and RMS normalisation (Zhang, Sennrich 2019), which is the same
+/// with 0 in place of the means of x and g.
 ///
 ///   forward   y = (x - mean) r weight + bias,  r = 1 / sqrt(variance + eps), the variance from a second pass over
 ///             x - mean
@@ -20,6 +21,7 @@ namespace carousel::kernels {
 struct LayerNormShape {
   int64_t rows, size;
   double eps;
+  bool centered = true;  // false: RMS normalisation
 };
 
 void layer_norm(const LayerNormShape& shape, const float* x, const float* weight, const float* bias, float* y,

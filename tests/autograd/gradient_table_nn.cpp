@@ -56,6 +56,8 @@ std::vector<Row> nn_rows() {
                   "layer_norm_far_from_zero",
                   [](Inputs in) { return layer_norm(in[0], in[1], in[2]); },
                   {random({3, 8}, 999, 1001), random({8}), random({8})}});
+  rows.push_back(
+      {Op::rms_norm, "rms_norm", [](Inputs in) { return rms_norm(in[0], in[1]); }, {random({2, 3, 4}), random({4})}});
   add_losses(rows);
   add_elman(rows);
   return rows;

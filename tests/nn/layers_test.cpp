@@ -45,7 +45,7 @@ TEST(Linear, NamesDecayAndBounds) {
 
 TEST(Embedding, LooksRowsUp) {
   Rng rng(3);
-  const Embedding layer(5, 3, rng);
+  const Embedding layer(5, 3, {}, rng);
   const Tensor weight = layer.parameters()[0].variable.value();
   const Tensor tokens = Tensor::from(std::vector<int64_t>{4, 0, 4, 2}, {2, 2});
   const Variable y = layer.forward(tokens);
@@ -58,7 +58,7 @@ TEST(Embedding, LooksRowsUp) {
 
 TEST(Embedding, NamesTokenAndVocabulary) {
   Rng rng(4);
-  const Embedding layer(5, 3, rng);
+  const Embedding layer(5, 3, {}, rng);
   expect_error<IndexError>([&] { layer.forward(Tensor::from(std::vector<int64_t>{5}, {1})); }, {"5"});
   expect_error<IndexError>([&] { layer.forward(Tensor::from(std::vector<int64_t>{-1}, {1})); }, {"-1", "5"});
 }
@@ -72,6 +72,24 @@ TEST(LayerNormModule, StartsAsTheIdentityOfNormalisedRowsAndIsNotDecayed) {
   EXPECT_TRUE(all_close(mean(square(y), {1}), ones({4}, DType::float64), 1e-4));  // eps 1e-5 beside a variance of 4
   expect_error<ValueError>([] { LayerNorm(0, {}); }, {"[LayerNorm]", "0"});
   expect_error<ValueError>([] { LayerNorm(3, {.eps = -1}); }, {"eps", "-1"});
+}
+
+TEST(RmsNormModule, DividesByTheRootOfTheMeanSquareAndIsNotDecayed) {
+  const RmsNorm layer(2, {.eps = 1e-12}, DType::float64);
+  ASSERT_EQ(layer.parameters().size(), 1U);
+  EXPECT_FALSE(layer.parameters()[0].decay);
+  const Tensor y = layer.forward(Tensor::from({3, 4, -6, 8}, {2, 2}, DType::float64)).value();
+  const double root = std::sqrt(12.5);  // of (9 + 16) / 2
+  EXPECT_TRUE(all_close(y, Tensor::from({3 / root, 4 / root, -3 / root, 4 / root}, {2, 2}, DType::float64), 1e-12));
+  expect_error<ValueError>([] { RmsNorm(0, {}); }, {"[RmsNorm]", "0"});
+}
+
+TEST(Linear, BeginsAsInGpt2WhenToldADeviation) {
+  Rng rng(7);
+  const Linear layer(100, 100, {.deviation = 0.02}, rng, DType::float64);
+  const Tensor weight = layer.parameters()[0].variable.value();
+  EXPECT_NEAR(std::sqrt(mean(square(weight)).item()), 0.02, 0.001);  // 10,000 draws: 0.7 % of 0.02 is one deviation
+  EXPECT_EQ(max(abs(layer.parameters()[1].variable.value())).item(), 0);
 }
 
 TEST(DropoutModule, IsTheIdentityInEvaluation) {

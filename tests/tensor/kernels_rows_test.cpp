@@ -142,11 +142,14 @@ TYPED_TEST(LayerNormKernel, EqualsThePlainTwinForOddSizes) {
   using T = TypeParam;
   for_each_target([] {
     for (const int64_t size : {2, 7, 16, 33, 130}) {
-      const LayerNormShape shape{.rows = 150, .size = size, .eps = 1e-5};
-      // Results are up to 15 (dweight: sums of 150 terms of both signs, up to 60), and two numbers in a row may lie so
-      // close that r is 100.
-      const double bound = static_cast<double>(size + 8 + 150) * rounding<T> * 100;
-      EXPECT_LE(largest_difference(fast_layer_norm<T>(shape, 0), plain_layer_norm<T>(shape, 0)), bound) << size;
+      for (const bool centered : {true, false}) {
+        const LayerNormShape shape{.rows = 150, .size = size, .eps = 1e-5, .centered = centered};
+        // Results are up to 15 (dweight: sums of 150 terms of both signs, up to 60), and two numbers in a row may lie
+        // so close that r is 100.
+        const double bound = static_cast<double>(size + 8 + 150) * rounding<T> * 100;
+        EXPECT_LE(largest_difference(fast_layer_norm<T>(shape, 0), plain_layer_norm<T>(shape, 0)), bound)
+            << size << centered;
+      }
     }
   });
 }
