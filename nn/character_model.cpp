@@ -140,6 +140,10 @@ State CharacterModel::initial_state(int64_t batch) const {
   return state;
 }
 
+State CharacterModel::carry(const State& state) const {
+  return positions_ ? initial_state(state.count(position).size(0)) : state.detach();
+}
+
 // The tokens' vectors; counts the tokens read on in `read`.
 Variable CharacterModel::embed(const Tensor& tokens, const SequenceOptions& options, Tensor& read) const {
   Variable x = embedding_->forward(tokens);

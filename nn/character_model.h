@@ -53,6 +53,9 @@ class CharacterModel : public Module {
   int64_t state_size(int64_t t) const;
   int64_t multiply_adds(int64_t t) const;  ///< to read token t, the head's included
   State initial_state(int64_t batch) const;
+  /// What the next training window begins with: the state after the last one, cut from its past. A model with a context
+  /// begins each window afresh.
+  State carry(const State& state) const;
   ModelResult forward(const Tensor& tokens, const State& state, const SequenceOptions& options = {}) const;
   LossResult loss(const Tensor& inputs, const Tensor& targets, const State& state,
                   const SequenceOptions& options = {}) const;

@@ -39,6 +39,25 @@ void print_json(std::vector<PartLoss> parts, std::optional<Recall> recall) {
   fmt::print("{}\n", fields_to_json(fields));
 }
 
+// What a model costs to run: numbers that a row carries, and multiplications with an addition, after so many tokens.
+struct Cost {
+  int64_t tokens, state_numbers, multiply_adds;
+};
+
+std::vector<Cost> costs_of(const CharacterModel& model) {
+  std::vector<Cost> costs;
+  for (const int64_t tokens : {1, 100, 1024, 100000}) {
+    costs.push_back({tokens, model.state_size(tokens), model.multiply_adds(tokens)});
+  }
+  return costs;
+}
+
+void print_costs(const std::vector<Cost>& costs) {
+  fmt::print("{:>12} {:>25} {:>28}\n", "tokens read", "numbers kept (per text)", "multiply-adds (last token)");
+  for (const Cost& cost : costs)
+    fmt::print("{:>12} {:>25} {:>28}\n", cost.tokens, cost.state_numbers, cost.multiply_adds);
+}
+
 bool is_empty_text(const Field& field) {
   const auto* text = std::get_if<std::string*>(&field.target);
   return text != nullptr && (*text)->empty();
@@ -83,7 +102,7 @@ int info(const InfoOptions& options) {
   std::string vocabulary = saved.vocabulary;
   int64_t vocabulary_size = training.model.vocabulary_size;
   int64_t parameters = saved.model->parameter_count();
-  int64_t state_numbers = saved.model->stack().state_size(1);
+  std::vector<Cost> costs = costs_of(*saved.model);
   int64_t step = training_state(archive).step;
 
   Fields shown = all_fields(training);
@@ -91,9 +110,13 @@ int info(const InfoOptions& options) {
   shown.push_back({.name = "vocabulary", .target = &vocabulary, .help = ""});
   shown.push_back({.name = "vocabulary_size", .target = &vocabulary_size, .help = ""});
   shown.push_back({.name = "parameters", .target = &parameters, .help = ""});
-  shown.push_back({.name = "state_numbers", .target = &state_numbers, .help = ""});  // that a text carries along
   shown.push_back({.name = "step", .target = &step, .help = ""});
   if (options.json) {
+    for (Cost& cost : costs) {
+      const std::string after = fmt::format("_after_{}", cost.tokens);
+      shown.push_back({.name = "state_numbers" + after, .target = &cost.state_numbers, .help = ""});
+      shown.push_back({.name = "multiply_adds" + after, .target = &cost.multiply_adds, .help = ""});
+    }
     fmt::print("{}\n", fields_to_json(shown));
     return 0;
   }
@@ -101,6 +124,7 @@ int info(const InfoOptions& options) {
     if (field.name == "vocabulary") continue;  // holds line ends
     fmt::print("{}: {}\n", field.name, std::visit([](auto* value) { return fmt::format("{}", *value); }, field.target));
   }
+  print_costs(costs);
   return 0;
 }
 

@@ -20,7 +20,10 @@ Fields data_fields(TrainOptions& options) {
 
 Fields model_fields(TrainOptions& options) {
   Fields result = fields(options.model);
-  std::erase_if(result, [](const Field& field) { return field.name == "vocabulary_size"; });
+  const bool has_context = layer_kind(options.model.model).form.positions;
+  std::erase_if(result, [has_context](const Field& field) {
+    return field.name == "vocabulary_size" || (field.name == "context" && !has_context);
+  });
   const Fields& layer = options.layer.field_list();
   result.insert(result.end(), layer.begin(), layer.end());
   return result;
@@ -89,7 +92,8 @@ Fields training_fields(TrainOptions& options) {
            .maximum = 1e9},
           {.name = "windows",
            .target = &options.windows,
-           .help = "streams whose state is carried on, or places drawn afresh",
+           .help = "contiguous: streams whose state is carried on; random: places drawn afresh, as gpt takes them "
+                   "unless told otherwise",
            .choices = {"contiguous", "random"}}};
 }
 
@@ -130,13 +134,28 @@ void spread_width(TrainOptions& options, Given& given) {
   if (given.emplace("hidden_size", spelling).second) options.model.hidden_size = options.n_embd;
 }
 
+// What follows from the kind of model: blocks have one width, and a context is as long as the windows.
+void follow_form(TrainOptions& options, const Given& given) {
+  const ModelForm& form = layer_kind(options.model.model).form;
+  if (form.residual) {
+    int64_t& width = given.count("hidden_size") > 0 ? options.model.hidden_size : options.model.embedding_size;
+    if (given.count("hidden_size") == 0) options.model.hidden_size = width;
+    if (given.count("embedding_size") == 0) options.model.embedding_size = width;
+  }
+  if (!form.positions) return;
+  if (given.count("context") == 0) options.model.context = options.seq_length;
+  if (given.count("windows") == 0) options.windows = "random";
+}
+
 }  // namespace
 
 TrainOptions default_train_options(const std::vector<std::string>& arguments) {
   TrainOptions options;
   const std::string model = peek_option(arguments, model_fields(options).front());
   for (const LayerKind& kind : layer_kinds()) {  // an unknown name is for the parser to complain about
-    if (kind.name == model) options.layer = kind.default_config();
+    if (kind.name != model) continue;
+    options.model.model = kind.name;
+    options.layer = kind.default_config();
   }
   return options;
 }
@@ -173,7 +192,11 @@ void settle(TrainOptions& options, Given given) {
                     "resume is not offered yet: --init-from DIR starts from the weights in DIR");
   if (options.init_from == "scratch") options.init_from.clear();  // nanoGPT's word
   spread_width(options, given);
-  if (!options.init_from.empty()) start_from_checkpoint(options, given);
+  if (options.init_from.empty()) {
+    follow_form(options, given);
+  } else {
+    start_from_checkpoint(options, given);
+  }
   if (!options.text.empty()) options.text = std::filesystem::absolute(options.text).lexically_normal().string();
   if (options.warmup < 0) options.warmup = std::min<int64_t>(100, options.steps / 10);
   if (std::isnan(options.min_lr)) options.min_lr = options.lr / 20;
@@ -182,6 +205,9 @@ void settle(TrainOptions& options, Given given) {
                     options.lr);
   check<ValueError>(options.warmup <= options.steps, "--warmup", "must not exceed --steps: got {} and {}",
                     options.warmup, options.steps);
+  check<ValueError>(!layer_kind(options.model.model).form.positions || options.seq_length <= options.model.context,
+                    "--seq-length", "must not exceed the context: got {} and {}", options.seq_length,
+                    options.model.context);
   check_nothing_is_lost(options);
 }
 

@@ -98,7 +98,7 @@ class Run {
     const double norm = clip();
     const double lr = rate_.rate(step());
     optimizer_.step(lr);
-    state_ = result.state.detach();  // the past stays, its gradient ends
+    state_ = model_.carry(result.state);  // the past stays, its gradient ends
     report_.step(loss, window.inputs.numel(), norm, lr);
   }
 

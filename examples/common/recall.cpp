@@ -27,6 +27,10 @@ Recall measure_recall(const CharacterModel& model, const Vocabulary& vocabulary,
   for (const StoryAnswer& answer : stories.answers) {
     if (answer.first_mention < start) continue;
     if (recall.asked == count) break;
+    if (const auto context = model.context()) {  // only so much of the story is seen, from there afresh
+      start = std::max(start, answer.position - *context);
+      state = model.initial_state(1);
+    }
     const auto first = static_cast<size_t>(start);
     const Tensor read = vocabulary.encode(text.substr(first, static_cast<size_t>(answer.position) - first));
     const ModelResult result = model.forward(read.unsqueeze(0), state);

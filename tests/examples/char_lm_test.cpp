@@ -56,7 +56,8 @@ TEST_F(CharLm, InfoTellsWhatACheckpointHolds) {
   EXPECT_EQ(told["step"], 20);
   EXPECT_EQ(told["vocabulary"], "\n acdehmnostw");
   EXPECT_EQ(told["vocabulary_size"], 13);
-  EXPECT_EQ(told["state_numbers"], 32);
+  EXPECT_EQ(told["state_numbers_after_1"], 32);
+  EXPECT_EQ(told["state_numbers_after_100000"], 32);
   // Embedding, two layers with two biases each, head.
   EXPECT_EQ(told["parameters"], 13 * 8 + (16 * (8 + 16) + 32) + (16 * (16 + 16) + 32) + 13 * 16 + 13);
   EXPECT_NE(run({"info", out_}).out.find("hidden_size: 16\n"), std::string::npos);
