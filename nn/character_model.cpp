@@ -152,8 +152,8 @@ Variable CharacterModel::embed(const Tensor& tokens, const SequenceOptions& opti
     x = std::move(placed.output);
     read = std::move(placed.next);
   }
-  const bool drops = norm_ && config_.dropout > 0 && training() && options.dropout_key;
-  return drops ? sequence_dropout(x, config_.dropout, derived_key(*options.dropout_key, embedding_use)) : x;
+  if (!norm_) return x;
+  return dropout_in_training(*this, x, config_.dropout, derived_key(options.dropout_key, embedding_use));
 }
 
 Variable CharacterModel::head(const Variable& y) const {

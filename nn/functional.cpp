@@ -195,8 +195,15 @@ Variable dropout(const Variable& x, double probability, uint64_t key) {
   return dropped(x, {rows, 1, features}, {probability, key, 0});
 }
 
-uint64_t derived_key(uint64_t key, uint64_t use) {
-  const auto block = Rng::block(key, use);
+Variable dropout_in_training(const Module& module, const Variable& x, double probability,
+                             const std::optional<uint64_t>& key, int64_t first_step) {
+  const bool drops = module.training() && key && probability > 0;
+  return drops ? sequence_dropout(x, probability, *key, first_step) : x;
+}
+
+std::optional<uint64_t> derived_key(const std::optional<uint64_t>& key, uint64_t use) {
+  if (!key) return key;
+  const auto block = Rng::block(*key, use);
   return (uint64_t{block[0]} << 32) | block[1];
 }
 

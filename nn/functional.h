@@ -1,6 +1,7 @@
 #pragma once
 
 #include <carousel/autograd/variable.h>
+#include <carousel/nn/module.h>
 
 #include <optional>
 
@@ -16,8 +17,12 @@ Variable sequence_dropout(const Variable& x, double probability, uint64_t key, i
 /// The same for x [.., H] of any rank, its rows numbered in row-major order, as one step.
 Variable dropout(const Variable& x, double probability, uint64_t key);
 
-/// A key for one of several uses of dropout under one key: the masks of two uses are independent.
-uint64_t derived_key(uint64_t key, uint64_t use);
+/// sequence_dropout inside a module: x as it is unless `module` is in training, has a key, and a probability above 0.
+Variable dropout_in_training(const Module& module, const Variable& x, double probability,
+                             const std::optional<uint64_t>& key, int64_t first_step = 0);
+
+/// A key for one of several uses of dropout under one key: the masks of two uses are independent. No key stays none.
+std::optional<uint64_t> derived_key(const std::optional<uint64_t>& key, uint64_t use);
 
 /// Layer normalisation over the last axis (Ba, Kiros, Hinton 2016): y = (x - mean) / sqrt(variance + eps) weight +
 /// bias, x and y [.., D], weight and bias [D], eps > 0. Saves x, weight and two numbers a row. Throws ShapeError when

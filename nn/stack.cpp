@@ -8,12 +8,8 @@ namespace {
 enum class KeyUse : uint64_t { layer, between };  // a layer's own dropout, and the dropout of what leaves it
 
 // Keys of one pass must differ by layer and use, or all masks would be the same.
-uint64_t key_of(uint64_t key, size_t layer, KeyUse use) {
+std::optional<uint64_t> key_of(const std::optional<uint64_t>& key, size_t layer, KeyUse use) {
   return derived_key(key, 2 * layer + static_cast<uint64_t>(use));
-}
-
-std::optional<uint64_t> layer_key(const std::optional<uint64_t>& key, size_t layer) {
-  return key ? std::optional(key_of(*key, layer, KeyUse::layer)) : std::nullopt;
 }
 
 }  // namespace
@@ -61,7 +57,7 @@ StepResult Stack::step(const Variable& x_t, const State& state, const StepOption
   for (size_t i = 0; i < layers_.size(); ++i) {
     const std::string name = std::to_string(i);
     StepOptions own = options;
-    own.dropout_key = layer_key(options.dropout_key, i);
+    own.dropout_key = key_of(options.dropout_key, i, KeyUse::layer);
     StepResult result = layers_[i]->step(whole.output, state.part(name), own);
     whole.output = between(result.output, i, options.dropout_key, options.time);
     whole.state.set_part(name, result.state);
@@ -74,7 +70,7 @@ SequenceResult Stack::forward(const Variable& x, const State& state, const Seque
   for (size_t i = 0; i < layers_.size(); ++i) {
     const std::string name = std::to_string(i);
     SequenceOptions own = options;
-    own.dropout_key = layer_key(options.dropout_key, i);
+    own.dropout_key = key_of(options.dropout_key, i, KeyUse::layer);
     own.path = (options.path.empty() ? "" : options.path + ".") + "layers." + name;
     SequenceResult result = layers_[i]->forward(whole.output, state.part(name), own);
     whole.output = between(result.output, i, options.dropout_key, 0);
@@ -85,9 +81,8 @@ SequenceResult Stack::forward(const Variable& x, const State& state, const Seque
 
 Variable Stack::between(const Variable& output, size_t layer, const std::optional<uint64_t>& key,
                         int64_t first_step) const {
-  const bool last = layer + 1 == layers_.size();
-  if (last || dropout_ == 0 || !key || !training()) return output;
-  return sequence_dropout(output, dropout_, key_of(*key, layer, KeyUse::between), first_step);
+  if (layer + 1 == layers_.size()) return output;
+  return dropout_in_training(*this, output, dropout_, key_of(key, layer, KeyUse::between), first_step);
 }
 
 }  // namespace carousel
