@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden values for the recurrent layers, from PyTorch 2 in double precision.
+"""Golden values for layers and short trainings, from PyTorch 2 in double precision.
 
 Usage: make_golden.py   (writes the .json files beside itself)
 
@@ -50,22 +50,121 @@ def recurrent(name, kind, **options):
     write(f"{name}.json", tensors)
 
 
-def character_model():
-    """Embedding, one Elman layer, head; V = 5, D = 3, H = 4: ten losses of AdamW with decay on matrices only, the
-    gradient clipped to norm 0.5, the state carried from step to step."""
-    torch.manual_seed(2)
-    model = nn.ModuleDict(dict(embed=nn.Embedding(5, 3), core=nn.RNN(3, 4, batch_first=True), head=nn.Linear(4, 5)))
+def layer_norm():
+    """Rows far from zero too: outputs and every gradient."""
+    torch.manual_seed(3)
+    x = (torch.randn(3, 5) * torch.tensor([[1.0], [0.01], [3.0]]) + torch.tensor([[0.0], [50.0], [-2.0]]))
+    x.requires_grad_()
+    layer = nn.LayerNorm(5)
+    nn.init.normal_(layer.weight)
+    nn.init.normal_(layer.bias)
+    y = layer(x)
+    dy = torch.randn_like(y)
+    (y * dy).sum().backward()
+    write("layer_norm.json", {"x": x, "y": y, "dy": dy, "weight": layer.weight, "bias": layer.bias, "grad.x": x.grad,
+                              "grad.weight": layer.weight.grad, "grad.bias": layer.bias.grad})
+
+
+def dot_product_attention():
+    """B = 2, 2 heads of width 3, T = 4 queries, S = 6 keys: plain, causal (the last query sees all), and masked."""
+    torch.manual_seed(4)
+    q, k, v = (torch.randn(2, 2, n, 3) for n in (4, 6, 6))
+    visible = torch.rand(2, 6) < 0.6
+    visible[:, 0] = True
+    causal = torch.ones(4, 6).tril(2).bool()
+    tensors = {"q": q, "k": k, "v": v, "visible": visible.to(torch.float64), "dy": torch.randn(2, 2, 4, 3)}
+    for name, mask in (("plain", None), ("causal", causal), ("masked", causal & visible[:, None, None, :])):
+        inputs = [t.clone().requires_grad_() for t in (q, k, v)]
+        y = F.scaled_dot_product_attention(*inputs, attn_mask=mask)
+        (y * tensors["dy"]).sum().backward()
+        tensors[name + ".y"] = y
+        tensors |= {f"{name}.grad.{letter}": t.grad for letter, t in zip("qkv", inputs)}
+    write("attention.json", tensors)
+
+
+class GptBlock(nn.Module):
+    """GPT-2's block: pre-norm, one matrix for q, k and v, tanh GELU."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attn = nn.ModuleDict(dict(c_attn=nn.Linear(width, 3 * width), c_proj=nn.Linear(width, width)))
+        self.c_fc, self.c_proj = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        B, T, D = x.shape
+        q, k, v = (part.view(B, T, self.heads, D // self.heads).transpose(1, 2)
+                   for part in self.attn["c_attn"](self.ln_1(x)).split(D, 2))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.attn["c_proj"](y.transpose(1, 2).reshape(B, T, D))
+        return x + self.c_proj(F.gelu(self.c_fc(self.ln_2(x)), approximate="tanh"))
+
+
+def spread(module):
+    """Numbers in every parameter, so that none is multiplied by zero or one."""
+    for parameter in module.parameters():
+        nn.init.normal_(parameter, std=0.5)
+
+
+def gpt_block():
+    torch.manual_seed(5)
+    block = GptBlock(4, 2)
+    spread(block)
+    x = torch.randn(2, 5, 4, requires_grad=True)
+    y = block(x)
+    dy = torch.randn_like(y)
+    (y * dy).sum().backward()
+    tensors = {"x": x, "y": y, "dy": dy, "grad.x": x.grad}
+    for name, parameter in block.named_parameters():
+        tensors[name] = parameter
+        tensors["grad." + name] = parameter.grad
+    write("gpt_block.json", tensors)
+
+
+class RecurrentModel(nn.Module):
+    """Embedding, one recurrent layer, head; the state is carried."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.embedding, self.layer, self.head = nn.Embedding(5, 3), kind(3, 4, batch_first=True), nn.Linear(4, 5)
+        self.state = None
+
+    def forward(self, tokens):
+        y, state = self.layer(self.embedding(tokens), self.state)
+        self.state = tuple(s.detach() for s in state) if isinstance(state, tuple) else state.detach()
+        return self.head(y)
+
+
+class GptModel(nn.Module):
+    """GPT-2 with V = 5, D = 4, 2 heads, 2 blocks, 6 positions; the head is the embedding."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.positions = nn.Embedding(5, 4), nn.Embedding(6, 4)
+        self.layers = nn.ModuleList([GptBlock(4, 2), GptBlock(4, 2)])
+        self.norm = nn.LayerNorm(4)
+        spread(self)
+
+    def forward(self, tokens):
+        x = self.embedding(tokens) + self.positions(torch.arange(tokens.shape[1]))
+        for layer in self.layers:
+            x = layer(x)
+        return F.linear(self.norm(x), self.embedding.weight)
+
+
+def training(name, model):
+    """Ten losses of AdamW with decay on matrices only, the gradient clipped to norm 0.5."""
     tensors = {name: parameter.clone() for name, parameter in model.named_parameters()}
     matrices = [p for p in model.parameters() if p.dim() >= 2]
     vectors = [p for p in model.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW([dict(params=matrices, weight_decay=0.1), dict(params=vectors, weight_decay=0.0)],
                                   lr=0.05, betas=(0.9, 0.99), eps=1e-8)
     tokens = torch.randint(5, (2, 61))
-    state, losses, norms = torch.zeros(1, 2, 4), [], []
+    losses, norms = [], []
     for step in range(10):
         window = tokens[:, 6 * step:6 * step + 7]
-        y, state = model["core"](model["embed"](window[:, :-1]), state.detach())
-        loss = F.cross_entropy(model["head"](y).reshape(-1, 5), window[:, 1:].reshape(-1))
+        loss = F.cross_entropy(model(window[:, :-1]).reshape(-1, 5), window[:, 1:].reshape(-1))
         optimizer.zero_grad()
         loss.backward()
         norms.append(nn.utils.clip_grad_norm_(model.parameters(), 0.5).item())
@@ -73,7 +172,7 @@ def character_model():
         losses.append(loss.item())
     tensors |= {"tokens": tokens, "losses": torch.tensor(losses), "norms": torch.tensor(norms)}
     tensors |= {"final." + name: parameter for name, parameter in model.named_parameters()}
-    write("character_model.json", tensors)
+    write(f"{name}_training.json", tensors)
 
 
 if __name__ == "__main__":
@@ -81,4 +180,11 @@ if __name__ == "__main__":
     recurrent("rnn_relu", nn.RNN, nonlinearity="relu")
     recurrent("lstm", nn.LSTM)
     recurrent("gru", nn.GRU)
-    character_model()
+    layer_norm()
+    dot_product_attention()
+    gpt_block()
+    for kind in (nn.RNN, nn.LSTM, nn.GRU):
+        torch.manual_seed(2)
+        training(kind.__name__.lower(), RecurrentModel(kind))
+    torch.manual_seed(2)
+    training("gpt", GptModel())
