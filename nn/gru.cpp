@@ -3,9 +3,6 @@
 #include <carousel/autograd/elementwise.h>
 #include <carousel/autograd/matmul.h>
 #include <carousel/autograd/shape.h>
-#include <carousel/nn/init.h>
-
-#include <cmath>
 
 namespace carousel {
 
@@ -15,22 +12,8 @@ Fields fields(GruConfig& config) {
            .help = "reset gate after the recurrent product (PyTorch's form); false: before"}};
 }
 
-Gru::Gru(int64_t input_size, int64_t hidden_size, const GruConfig& config, Rng& rng, DType dtype) : config_(config) {
-  check<ValueError>(input_size > 0 && hidden_size > 0, "Gru", "sizes must be positive: got {} and {}", input_size,
-                    hidden_size);
-  const double bound = 1 / std::sqrt(static_cast<double>(hidden_size));
-  const int64_t width = 3 * hidden_size;
-  weight_ih_ = add_parameter("weight_ih", init::uniform({width, input_size}, bound, rng, dtype), Decay::yes);
-  weight_hh_ = add_parameter("weight_hh", init::uniform({width, hidden_size}, bound, rng, dtype), Decay::yes);
-  bias_ih_ = add_parameter("bias_ih", init::uniform({width}, bound, rng, dtype), Decay::no);
-  bias_hh_ = add_parameter("bias_hh", init::uniform({width}, bound, rng, dtype), Decay::no);
-}
-
-int64_t Gru::input_size() const { return weight_ih_.size(1); }
-int64_t Gru::output_size() const { return weight_hh_.size(1); }
-DType Gru::dtype() const { return weight_ih_.dtype(); }
-
-std::vector<StateShape> Gru::state_shapes(int64_t batch) const { return {{"h", {batch, output_size()}, dtype()}}; }
+Gru::Gru(int64_t input_size, int64_t hidden_size, const GruConfig& config, Rng& rng, DType dtype)
+    : RecurrentLayer("Gru", input_size, hidden_size, 3, Biases::uniform, rng, dtype), config_(config) {}
 
 StepResult Gru::step(const Variable& x_t, const State& state, const StepOptions& options) const {
   check_step("Gru", *this, x_t, state, options);

@@ -1,8 +1,7 @@
 #pragma once
 
 #include <carousel/nn/fields.h>
-#include <carousel/nn/sequence_layer.h>
-#include <carousel/tensor/random.h>
+#include <carousel/nn/recurrent_layer.h>
 
 namespace carousel {
 
@@ -19,20 +18,14 @@ Fields fields(GruConfig& config);
 /// Gates in PyTorch's order r, z, n. Parameters: weight_ih [3H, D], weight_hh [3H, H], bias_ih [3H], bias_hh [3H], all
 /// U(-1/sqrt(H), 1/sqrt(H)). State: h [B, H]. Runs unrolled. The constructor throws ValueError for sizes that are not
 /// positive.
-class Gru : public SequenceLayer {
+class Gru : public RecurrentLayer {
  public:
   Gru(int64_t input_size, int64_t hidden_size, const GruConfig& config, Rng& rng, DType dtype = DType::float32);
 
-  int64_t input_size() const override;
-  int64_t output_size() const override;
-  DType dtype() const override;
-  int64_t state_size(int64_t) const override { return output_size(); }
-  std::vector<StateShape> state_shapes(int64_t batch) const override;
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
 
  private:
   GruConfig config_;
-  Variable weight_ih_, weight_hh_, bias_ih_, bias_hh_;
 };
 
 }  // namespace carousel

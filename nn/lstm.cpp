@@ -4,20 +4,10 @@
 #include <carousel/autograd/matmul.h>
 #include <carousel/autograd/shape.h>
 #include <carousel/nn/functional.h>
-#include <carousel/nn/init.h>
 #include <carousel/tensor/factory.h>
-
-#include <cmath>
 
 namespace carousel {
 namespace {
-
-// The bias of the input: zero, but for the forget gate's block, the second of four.
-Tensor bias_with_forget(const LstmConfig& config, int64_t gates, int64_t hidden, DType dtype) {
-  Tensor bias = zeros({gates * hidden}, dtype);
-  if (config.forget_gate) bias.slice(0, {.start = hidden, .stop = 2 * hidden}).fill_(config.forget_bias);
-  return bias;
-}
 
 // x W^T, normalised.
 Variable normalized_product(const Variable& x, const Variable& weight, const Variable& gain) {
@@ -43,16 +33,14 @@ Fields fields(LstmConfig& config) {
            .maximum = 0.99}};
 }
 
-Lstm::Lstm(int64_t input_size, int64_t hidden_size, const LstmConfig& config, Rng& rng, DType dtype) : config_(config) {
-  check<ValueError>(input_size > 0 && hidden_size > 0, "Lstm", "sizes must be positive: got {} and {}", input_size,
-                    hidden_size);
+Lstm::Lstm(int64_t input_size, int64_t hidden_size, const LstmConfig& config, Rng& rng, DType dtype)
+    : RecurrentLayer("Lstm", input_size, hidden_size, config.forget_gate ? 4 : 3, Biases::zero, rng, dtype),
+      config_(config) {
   check_fields("Lstm", fields(config_));
-  const double bound = 1 / std::sqrt(static_cast<double>(hidden_size));
+  if (config_.forget_gate) {
+    bias_ih_.value().slice(0, {.start = hidden_size, .stop = 2 * hidden_size}).fill_(config_.forget_bias);
+  }
   const int64_t width = gates() * hidden_size;
-  weight_ih_ = add_parameter("weight_ih", init::uniform({width, input_size}, bound, rng, dtype), Decay::yes);
-  weight_hh_ = add_parameter("weight_hh", init::uniform({width, hidden_size}, bound, rng, dtype), Decay::yes);
-  bias_ih_ = add_parameter("bias_ih", bias_with_forget(config_, gates(), hidden_size, dtype), Decay::no);
-  bias_hh_ = add_parameter("bias_hh", zeros({width}, dtype), Decay::no);
   if (config_.peepholes) peephole_ = add_parameter("peephole", zeros({3, hidden_size}, dtype), Decay::no);
   if (config_.layer_norm) {
     gain_ih_ = add_parameter("gain_ih", ones({width}, dtype), Decay::no);
@@ -61,10 +49,6 @@ Lstm::Lstm(int64_t input_size, int64_t hidden_size, const LstmConfig& config, Rn
     shift_c_ = add_parameter("shift_c", zeros({hidden_size}, dtype), Decay::no);
   }
 }
-
-int64_t Lstm::input_size() const { return weight_ih_.size(1); }
-int64_t Lstm::output_size() const { return weight_hh_.size(1); }
-DType Lstm::dtype() const { return weight_ih_.dtype(); }
 
 std::vector<StateShape> Lstm::state_shapes(int64_t batch) const {
   return {{"h", {batch, output_size()}, dtype()}, {"c", {batch, output_size()}, dtype()}};

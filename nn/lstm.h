@@ -1,8 +1,7 @@
 #pragma once
 
 #include <carousel/nn/fields.h>
-#include <carousel/nn/sequence_layer.h>
-#include <carousel/tensor/random.h>
+#include <carousel/nn/recurrent_layer.h>
 
 namespace carousel {
 
@@ -23,13 +22,10 @@ Fields fields(LstmConfig& config);
 /// peepholes also peephole [3, H] (i and f see c_{t-1}, o sees c_t), zero at first; with layer_norm gain_ih, gain_hh
 /// [4H] and gain_c [H], one at first, and shift_c [H], zero. State: h, c, each [B, H]. Runs unrolled. The constructor
 /// throws ValueError for sizes that are not positive.
-class Lstm : public SequenceLayer {
+class Lstm : public RecurrentLayer {
  public:
   Lstm(int64_t input_size, int64_t hidden_size, const LstmConfig& config, Rng& rng, DType dtype = DType::float32);
 
-  int64_t input_size() const override;
-  int64_t output_size() const override;
-  DType dtype() const override;
   int64_t state_size(int64_t) const override { return 2 * output_size(); }
   std::vector<StateShape> state_shapes(int64_t batch) const override;
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
@@ -40,7 +36,6 @@ class Lstm : public SequenceLayer {
   Variable before_gates(const Variable& x_t, const Variable& h) const;
 
   LstmConfig config_;
-  Variable weight_ih_, weight_hh_, bias_ih_, bias_hh_;
   Variable peephole_;                              // undefined without peepholes
   Variable gain_ih_, gain_hh_, gain_c_, shift_c_;  // undefined without layer norm
 };

@@ -3,8 +3,11 @@
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
+#include <carousel/tensor/kernels/recurrence.h>
 #include <carousel/tensor/matmul.h>
 #include <carousel/tensor/reduce.h>
+
+#include <algorithm>
 
 namespace carousel::recurrent {
 namespace {
@@ -31,11 +34,14 @@ Breaks Breaks::of(const SequenceOptions& options) {
           .lengths = options.lengths.defined() ? options.lengths.contiguous() : options.lengths};
 }
 
-const bool* Breaks::reset_from(int64_t step) const {
-  return reset.defined() ? reset.data<bool>() + step * reset.size(1) : nullptr;
+kernels::Recurrence Breaks::sequence(const Tensor& h, const Block& block) const {
+  return {.steps = block.steps,
+          .batch = h.size(1),
+          .hidden = h.size(2),
+          .reset = data_or_null<bool>(reset, block.first),
+          .lengths = data_or_null<int64_t>(lengths),
+          .first_step = block.first};
 }
-
-const int64_t* Breaks::lengths_or_null() const { return lengths.defined() ? lengths.data<int64_t>() : nullptr; }
 
 Tensor Breaks::without_padding(const Tensor& inputs) const {
   return lengths.defined() ? zero_where(ended(lengths, 0, inputs.size(0)), inputs) : inputs;
@@ -49,9 +55,45 @@ Tensor Breaks::seen(const Tensor& states, int64_t first) const {
   return seen;
 }
 
-Tensor project(const Tensor& inputs, const Tensor& weight_ih, const Tensor& bias_ih, const Tensor& bias_hh) {
+std::vector<Block> Visit::blocks(int64_t steps) const {
+  const int64_t size = visitor ? visited_steps : steps;
+  std::vector<Block> blocks;
+  for (int64_t first = (steps - 1) / size * size; first >= 0; first -= size) {
+    blocks.push_back({.first = first, .steps = std::min(size, steps - first)});
+  }
+  return blocks;
+}
+
+Tensor Visit::gradient_like(const Tensor& states, const Block& block) const {
+  return visitor ? Tensor({block.steps, states.size(1), states.size(2)}, states.dtype()) : Tensor();
+}
+
+void Visit::show(const Block& block, std::vector<std::pair<std::string, Tensor>> saved,
+                 std::vector<std::pair<std::string, Tensor>> gradient) const {
+  if (!visitor) return;
+  for (auto& [name, sequence] : saved) {
+    sequence = sequence.slice(0, {.start = block.first, .stop = block.first + block.steps});
+  }
+  visitor({.layer = layer, .first_step = block.first, .saved = std::move(saved), .gradient = std::move(gradient)});
+}
+
+Kept::Kept(const Variable& x, const Variable& start, const SequenceOptions& options, const Variable& w_ih,
+           const Variable& w_hh)
+    : breaks(Breaks::of(options)),
+      inputs(breaks.get().without_padding(time_major(x.value()))),
+      h0(start.value().contiguous()),
+      weight_ih(w_ih.value()),
+      weight_hh(w_hh.value()),
+      visit{options.visitor, options.path},
+      wants_dx(x.requires_grad()) {}
+
+bool is_short(const Variable& x, std::span<const Variable> parents) {
+  return x.size(1) == 0 || (x.size(1) == 1 && !needs_grad(parents));
+}
+
+Tensor project(const Tensor& inputs, const Tensor& weight_ih, const Tensor& bias) {
   Tensor z = matmul(all_rows(inputs), weight_ih.transpose(0, 1));
-  add_(z, bias_ih + bias_hh);
+  add_(z, bias);
   return z.reshape({inputs.size(0), inputs.size(1), weight_ih.size(0)});
 }
 
@@ -66,14 +108,27 @@ Tensor input_weight_gradient(const Tensor& dz, const Tensor& inputs) {
 
 Tensor bias_gradient(const Tensor& dz) { return sum(all_rows(dz), {0}); }
 
-Tensor recurrent_weight_gradient(const Tensor& dz, const Tensor& h0, const Tensor& h, const Breaks& breaks) {
-  const Tensor first = breaks.seen(h0.unsqueeze(0), 0);
+Tensor recurrent_weight_gradient(const Tensor& dz, const Kept& kept) {
+  const Breaks breaks = kept.breaks.get();
+  const Tensor& h = kept.h.get();
+  const Tensor first = breaks.seen(kept.h0.get().unsqueeze(0), 0);
   Tensor gradient = matmul(dz.select(0, 0).transpose(0, 1), first.select(0, 0));
   if (h.size(0) > 1) {
     const Tensor earlier = breaks.seen(h.slice(0, {.stop = -1}), 1);
     add_(gradient, matmul(all_rows(dz.slice(0, {.start = 1})).transpose(0, 1), all_rows(earlier)));
   }
   return gradient;
+}
+
+Gradients gradients(const Kept& kept, const Tensor& dz, const std::vector<Tensor>& dstart) {
+  Gradients all{kept.wants_dx ? input_gradient(dz, kept.weight_ih.get()) : Tensor()};
+  all.insert(all.end(), dstart.begin(), dstart.end());
+  const Tensor dbias = bias_gradient(dz);
+  for (const Tensor& each :
+       {input_weight_gradient(dz, kept.inputs.get()), recurrent_weight_gradient(dz, kept), dbias, dbias}) {
+    all.push_back(each);
+  }
+  return all;
 }
 
 }  // namespace carousel::recurrent

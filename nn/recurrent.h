@@ -5,6 +5,9 @@
 
 /// Inside a fused recurrent layer: what stands around its kernel, whatever the kernel computes. Sequences are
 /// time-major here, [T, B, ..] without gaps, and G is the width of what the kernel gets for a step (H, or its gates).
+namespace carousel::kernels {
+struct Recurrence;
+}
 namespace carousel::recurrent {
 
 /// Steps that a visitor is shown at once, so that looking at a long sequence takes little memory.
@@ -15,14 +18,29 @@ Tensor time_major(const Tensor& x);
 /// [T, B, ..] as the matrix [T B, ..].
 Tensor all_rows(const Tensor& sequence);
 
+/// For a kernel: where step `t` of x [T, ..] begins, which has no gaps; null when x is undefined.
+template <class T>
+const T* data_or_null(const Tensor& x, int64_t t = 0) {
+  return x.defined() ? x.data<T>() + t * x.strides()[0] : nullptr;
+}
+template <class T>
+T* mutable_or_null(Tensor& x, int64_t t = 0) {
+  return x.defined() ? x.mutable_data<T>() + t * x.strides()[0] : nullptr;
+}
+
+/// Steps of a sequence that a kernel goes through in one call.
+struct Block {
+  int64_t first, steps;
+};
+
 /// Where rows of a batch are cut from their past, and where they end.
 struct Breaks {
   Tensor reset;    ///< bool [T, B] or undefined
   Tensor lengths;  ///< int64 [B] or undefined
 
   static Breaks of(const SequenceOptions& options);
-  const bool* reset_from(int64_t step) const;  ///< for a kernel; null when undefined
-  const int64_t* lengths_or_null() const;
+  /// A block of a sequence with states h [T, B, H], for a kernel.
+  kernels::Recurrence sequence(const Tensor& h, const Block& block) const;
 
   /// `inputs` [T, B, D] with zeros for what stands behind the end of a row, which may be anything.
   Tensor without_padding(const Tensor& inputs) const;
@@ -41,16 +59,51 @@ class SavedBreaks {
   Saved reset_, lengths_;
 };
 
-/// What the kernel begins with, inputs W^T + bias_ih + bias_hh: inputs [T, B, D], W [G, D] -> [T, B, G].
-Tensor project(const Tensor& inputs, const Tensor& weight_ih, const Tensor& bias_ih, const Tensor& bias_hh);
+/// Whoever looks at a backward pass, if anybody does.
+struct Visit {
+  BackwardVisitor visitor;
+  std::string layer;
 
-/// The gradients of `project` from dz [T, B, G]. The two biases are only ever added, so they share theirs.
+  /// The blocks that backward goes through, from the last one to the first: a single one when nobody looks.
+  std::vector<Block> blocks(int64_t steps) const;
+  /// Memory for the gradients of the states [T, B, H] in a block; undefined when nobody looks.
+  Tensor gradient_like(const Tensor& states, const Block& block) const;
+  /// Shows the block's part of the `saved` sequences [T, ..], and the gradients [steps, B, H] of that block.
+  void show(const Block& block, std::vector<std::pair<std::string, Tensor>> saved,
+            std::vector<std::pair<std::string, Tensor>> gradient) const;
+};
+
+/// What every fused layer leaves for backward. Sequences are time-major.
+struct Kept {
+  Kept(const Variable& x, const Variable& start, const SequenceOptions& options, const Variable& w_ih,
+       const Variable& w_hh);
+
+  SavedBreaks breaks;
+  Saved inputs;  ///< [T, B, D]
+  Saved h0;      ///< [B, H]
+  Saved h;       ///< [T, B, H]: set when it is there
+  Saved weight_ih, weight_hh;
+  Visit visit;
+  bool wants_dx;
+};
+
+/// Whether a forward has too little to do for a kernel: laying W_hh out for it costs more than one step; no steps need
+/// none.
+bool is_short(const Variable& x, std::span<const Variable> parents);
+
+/// What the kernel begins with, inputs W^T + bias: inputs [T, B, D], W [G, D] -> [T, B, G].
+Tensor project(const Tensor& inputs, const Tensor& weight_ih, const Tensor& bias);
+
+/// The gradients of `project` from dz [T, B, G].
 Tensor input_gradient(const Tensor& dz, const Tensor& weight_ih);      ///< [B, T, D]
 Tensor input_weight_gradient(const Tensor& dz, const Tensor& inputs);  ///< [G, D]
 Tensor bias_gradient(const Tensor& dz);                                ///< [G]
 
-/// The gradient of W_hh [G, H] where each step adds W_hh h_{t-1}: the sum over steps and rows of dz_t h_{t-1}^T. The
-/// states are h0 [B, H], then h [T, B, H].
-Tensor recurrent_weight_gradient(const Tensor& dz, const Tensor& h0, const Tensor& h, const Breaks& breaks);
+/// The gradient of W_hh [G, H] where each step adds W_hh h_{t-1}: the sum over steps and rows of dz_t h_{t-1}^T.
+Tensor recurrent_weight_gradient(const Tensor& dz, const Kept& kept);
+
+/// All gradients of a layer whose steps are given W_ih x_t + b_ih + W_hh h_{t-1} + b_hh: of x, of the states before the
+/// first step (`dstart`, in the layer's order), of W_ih, W_hh, b_ih and b_hh.
+Gradients gradients(const Kept& kept, const Tensor& dz, const std::vector<Tensor>& dstart);
 
 }  // namespace carousel::recurrent

@@ -1,8 +1,7 @@
 #pragma once
 
 #include <carousel/nn/fields.h>
-#include <carousel/nn/sequence_layer.h>
-#include <carousel/tensor/random.h>
+#include <carousel/nn/recurrent_layer.h>
 
 namespace carousel {
 
@@ -18,22 +17,16 @@ Fields fields(RnnConfig& config);
 /// and the masks, and its backward shows a visitor the saved "h" and the total gradient "h", up to 32 steps a call, the
 /// last ones first. The constructor throws ValueError for sizes that are not positive and a nonlinearity that there is
 /// not.
-class Rnn : public SequenceLayer {
+class Rnn : public RecurrentLayer {
  public:
   Rnn(int64_t input_size, int64_t hidden_size, const RnnConfig& config, Rng& rng, DType dtype = DType::float32);
 
-  int64_t input_size() const override;
-  int64_t output_size() const override;
-  DType dtype() const override;
-  int64_t state_size(int64_t) const override { return output_size(); }
-  std::vector<StateShape> state_shapes(int64_t batch) const override;
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
   SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;
 
  private:
   Variable activate(const Variable& z) const;
   RnnConfig config_;
-  Variable weight_ih_, weight_hh_, bias_ih_, bias_hh_;
 };
 
 }  // namespace carousel

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <carousel/tensor/kernels/packed_matrix.h>
+#include <carousel/tensor/kernels/recurrence.h>
 
 #include <cstdint>
 
@@ -12,25 +13,18 @@
 /// Sequences are time-major [T, B, H], without gaps. The caller makes `pre` beforehand and the weights' gradients from
 /// dz afterwards, each by one product over all T B rows.
 ///
-/// Rows are shared out over the threads once for the whole sequence; no thread ever waits for another, and a row's
-/// numbers do not depend on the thread count. Sequences with little work run on the calling thread, without OpenMP.
-/// Error: each step adds that of one product and one tanh (packed_matrix.h, vector_math.h), carried on by f and W.
+/// Rows are shared out over the threads once for the whole sequence (row_share.h); a row's numbers do not depend on
+/// the thread count. Error: each step adds that of one product and one tanh (packed_matrix.h, vector_math.h), carried
+/// on by f and W.
 namespace carousel::kernels {
 
 enum class Nonlinearity { tanh, relu };
 
-struct ElmanSequence {
-  int64_t steps, batch, hidden;
-  Nonlinearity nonlinearity;
-  const bool* reset = nullptr;       // [T, B]: the row's state is zero before this step
-  const int64_t* lengths = nullptr;  // [B]: the row has ended after so many steps: outputs 0, the state stays
-  int64_t first_step = 0;            // what `lengths` calls the first of these steps
-};
-
 /// `weight` is W^T packed: PackedMatrix(H, H, W, 1, H). `h` holds pre on entry and the outputs afterwards; h0 and
 /// h_last [B, H] are the states before and after, h_last apart from the zero outputs of rows that have ended.
 template <class T>
-void elman_forward(const ElmanSequence& sequence, const PackedMatrix<T>& weight, const T* h0, T* h, T* h_last);
+void elman_forward(const Recurrence& sequence, Nonlinearity f, const PackedMatrix<T>& weight, const T* h0, T* h,
+                   T* h_last);
 
 /// `weight` is W packed: PackedMatrix(H, H, W, H, 1). dy [T, B, H] and dh_last [B, H] are the gradients that arrive at
 /// the outputs and at h_last; null stands for zeros. dz [T, B, H] and dh0 [B, H] (not dh_last's memory) are written,
@@ -38,16 +32,16 @@ void elman_forward(const ElmanSequence& sequence, const PackedMatrix<T>& weight,
 /// made, 0 after a row's end. The last steps of a sequence may go first, in a call of their own, whose dh0 is the
 /// dh_last of the steps before.
 template <class T>
-void elman_backward(const ElmanSequence& sequence, const PackedMatrix<T>& weight, const T* h, const T* dy,
+void elman_backward(const Recurrence& sequence, Nonlinearity f, const PackedMatrix<T>& weight, const T* h, const T* dy,
                     const T* dh_last, T* dh, T* dz, T* dh0);
 
 namespace plain {
 /// The same from W [H, H] itself.
 template <class T>
-void elman_forward(const ElmanSequence& sequence, const T* w, const T* h0, T* h, T* h_last);
+void elman_forward(const Recurrence& sequence, Nonlinearity f, const T* w, const T* h0, T* h, T* h_last);
 template <class T>
-void elman_backward(const ElmanSequence& sequence, const T* w, const T* h, const T* dy, const T* dh_last, T* dh, T* dz,
-                    T* dh0);
+void elman_backward(const Recurrence& sequence, Nonlinearity f, const T* w, const T* h, const T* dy, const T* dh_last,
+                    T* dh, T* dz, T* dh0);
 }  // namespace plain
 
 }  // namespace carousel::kernels

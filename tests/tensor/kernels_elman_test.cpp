@@ -14,8 +14,9 @@ TYPED_TEST_SUITE(Elman, Floats);
 /// A sequence with everything that forward and backward take.
 template <class T>
 struct Case {
-  Case(int64_t steps, int64_t batch, int64_t hidden, Nonlinearity f, bool with_reset, bool with_lengths)
-      : shape{.steps = steps, .batch = batch, .hidden = hidden, .nonlinearity = f},
+  Case(int64_t steps, int64_t batch, int64_t hidden, Nonlinearity nonlinearity, bool with_reset, bool with_lengths)
+      : shape{.steps = steps, .batch = batch, .hidden = hidden},
+        f(nonlinearity),
         reset(new bool[steps * batch]()),
         w(random_numbers<T>(hidden * hidden, 1, 0.7 / std::sqrt(hidden))),
         h0(random_numbers<T>(batch * hidden, 2)),
@@ -28,7 +29,8 @@ struct Case {
     if (with_lengths) shape.lengths = lengths.data();
   }
 
-  ElmanSequence shape;
+  Recurrence shape;
+  Nonlinearity f;
   std::unique_ptr<bool[]> reset;
   std::vector<int64_t> lengths;
   std::vector<T> w, h0, pre, dy, dh_last;
@@ -50,8 +52,8 @@ template <class T>
 Results<T> run(const Case<T>& c) {
   Results<T> r = buffers(c);
   const int64_t n = c.shape.hidden;
-  elman_forward(c.shape, PackedMatrix<T>(n, n, c.w.data(), 1, n), c.h0.data(), r.h.data(), r.h_last.data());
-  elman_backward(c.shape, PackedMatrix<T>(n, n, c.w.data(), n, 1), r.h.data(), c.dy.data(), c.dh_last.data(),
+  elman_forward(c.shape, c.f, PackedMatrix<T>(n, n, c.w.data(), 1, n), c.h0.data(), r.h.data(), r.h_last.data());
+  elman_backward(c.shape, c.f, PackedMatrix<T>(n, n, c.w.data(), n, 1), r.h.data(), c.dy.data(), c.dh_last.data(),
                  r.dh.data(), r.dz.data(), r.dh0.data());
   return r;
 }
@@ -59,8 +61,8 @@ Results<T> run(const Case<T>& c) {
 template <class T>
 Results<T> run_plain(const Case<T>& c) {
   Results<T> r = buffers(c);
-  plain::elman_forward(c.shape, c.w.data(), c.h0.data(), r.h.data(), r.h_last.data());
-  plain::elman_backward(c.shape, c.w.data(), r.h.data(), c.dy.data(), c.dh_last.data(), r.dh.data(), r.dz.data(),
+  plain::elman_forward(c.shape, c.f, c.w.data(), c.h0.data(), r.h.data(), r.h_last.data());
+  plain::elman_backward(c.shape, c.f, c.w.data(), r.h.data(), c.dy.data(), c.dh_last.data(), r.dh.data(), r.dz.data(),
                         r.dh0.data());
   return r;
 }
@@ -95,18 +97,18 @@ TYPED_TEST(Elman, EqualsThePlainLoop) {
 
 TYPED_TEST(Elman, AScalarRecurrenceIsTheFormula) {
   using T = TypeParam;
-  const ElmanSequence shape{.steps = 2, .batch = 1, .hidden = 1, .nonlinearity = Nonlinearity::tanh};
+  const Recurrence shape{.steps = 2, .batch = 1, .hidden = 1};
   const T w = T{0.5}, h0 = T{0.25}, dlast = 1;
   std::vector<T> h{T{0.1}, T{-0.3}}, dy{2, 3}, dh(2), dz(2);
   T last = 0, dh0 = 0;
   const PackedMatrix<T> packed(1, 1, &w, 1, 1);
-  elman_forward(shape, packed, &h0, h.data(), &last);
+  elman_forward(shape, Nonlinearity::tanh, packed, &h0, h.data(), &last);
   const double h1 = std::tanh(0.1 + 0.5 * 0.25), h2 = std::tanh(-0.3 + 0.5 * h1);
   const double bound = 20 * rounding<T>;  // a handful of roundings of numbers up to 5
   EXPECT_NEAR(h[0], h1, bound);
   EXPECT_NEAR(h[1], h2, bound);
   EXPECT_EQ(last, h[1]);
-  elman_backward(shape, packed, h.data(), dy.data(), &dlast, dh.data(), dz.data(), &dh0);
+  elman_backward(shape, Nonlinearity::tanh, packed, h.data(), dy.data(), &dlast, dh.data(), dz.data(), &dh0);
   EXPECT_NEAR(dh[1], 4, bound);
   EXPECT_NEAR(dz[1], 4 * (1 - h2 * h2), bound);
   EXPECT_NEAR(dh[0], 2 + 0.5 * dz[1], bound);
@@ -120,16 +122,16 @@ TYPED_TEST(Elman, BackwardInBlocksIsBackwardAtOnce) {
   Results<T> blocks = buffers(c);
   const int64_t n = c.shape.hidden, split = 4;
   const PackedMatrix<T> weight(n, n, c.w.data(), n, 1);
-  ElmanSequence first = c.shape, second = c.shape;
+  Recurrence first = c.shape, second = c.shape;
   first.steps = split;
   second.steps -= split;
   second.first_step = split;
   second.reset += split * c.shape.batch;
   const int64_t at = split * c.shape.batch * n;
   std::vector<T> between(c.h0.size());
-  elman_backward(second, weight, whole.h.data() + at, c.dy.data() + at, c.dh_last.data(), blocks.dh.data() + at,
+  elman_backward(second, c.f, weight, whole.h.data() + at, c.dy.data() + at, c.dh_last.data(), blocks.dh.data() + at,
                  blocks.dz.data() + at, between.data());
-  elman_backward(first, weight, whole.h.data(), c.dy.data(), between.data(), blocks.dh.data(), blocks.dz.data(),
+  elman_backward(first, c.f, weight, whole.h.data(), c.dy.data(), between.data(), blocks.dh.data(), blocks.dz.data(),
                  blocks.dh0.data());
   EXPECT_EQ(blocks.dh, whole.dh);
   EXPECT_EQ(blocks.dz, whole.dz);
@@ -144,13 +146,13 @@ TYPED_TEST(Elman, NullGradientsAreZeros) {
   const PackedMatrix<T> weight(n, n, c.w.data(), n, 1);
   Results<T> with_null = buffers(c), with_zeros = buffers(c);
   c.dh_last.assign(c.dh_last.size(), 0);
-  elman_backward<T>(c.shape, weight, forward.h.data(), c.dy.data(), nullptr, nullptr, with_null.dz.data(),
+  elman_backward<T>(c.shape, c.f, weight, forward.h.data(), c.dy.data(), nullptr, nullptr, with_null.dz.data(),
                     with_null.dh0.data());
-  elman_backward(c.shape, weight, forward.h.data(), c.dy.data(), c.dh_last.data(), with_zeros.dh.data(),
+  elman_backward(c.shape, c.f, weight, forward.h.data(), c.dy.data(), c.dh_last.data(), with_zeros.dh.data(),
                  with_zeros.dz.data(), with_zeros.dh0.data());
   EXPECT_EQ(with_null.dz, with_zeros.dz);
   EXPECT_EQ(with_null.dh0, with_zeros.dh0);
-  elman_backward<T>(c.shape, weight, forward.h.data(), nullptr, nullptr, nullptr, with_null.dz.data(),
+  elman_backward<T>(c.shape, c.f, weight, forward.h.data(), nullptr, nullptr, nullptr, with_null.dz.data(),
                     with_null.dh0.data());
   EXPECT_EQ(with_null.dh0, std::vector<T>(c.h0.size(), 0));
 }
