@@ -16,7 +16,8 @@ namespace carousel {
   X(matmul) X(linear) \
   X(slice) X(select) X(transpose) X(permute) X(unsqueeze) X(squeeze) X(expand) X(reshape) X(to) \
   X(concatenate) X(stack) X(split) X(unbind) X(gather) X(scatter_add) X(take_rows) X(scatter_rows) \
-  X(dropout) X(layer_norm) X(rms_norm) X(cross_entropy) X(rnn)
+  X(dropout) X(layer_norm) X(rms_norm) X(cross_entropy) \
+  X(rnn) X(lstm)
 // clang-format on
 
 enum class Op : uint8_t {

@@ -4,15 +4,109 @@
 #include <carousel/autograd/matmul.h>
 #include <carousel/autograd/shape.h>
 #include <carousel/nn/functional.h>
+#include <carousel/nn/recurrent.h>
+#include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
+#include <carousel/tensor/kernels/lstm.h>
 
 namespace carousel {
 namespace {
+
+using namespace recurrent;  // NOLINT: the parts the fused forward is put together from
 
 // x W^T, normalised.
 Variable normalized_product(const Variable& x, const Variable& weight, const Variable& gain) {
   const Variable none = zeros(gain.shape(), gain.dtype());
   return layer_norm(linear(x, weight, {}), gain, none);
+}
+
+struct States {
+  Tensor h, c;
+
+  template <class T>
+  kernels::LstmStates<const T> read(int64_t t = 0) const {
+    return {data_or_null<T>(h, t), data_or_null<T>(c, t)};
+  }
+  template <class T>
+  kernels::LstmStates<T> write(int64_t t = 0) {
+    return {mutable_or_null<T>(h, t), mutable_or_null<T>(c, t)};
+  }
+};
+
+States empty_states(const Shape& shape, DType dtype) { return {Tensor(shape, dtype), Tensor(shape, dtype)}; }
+
+struct LstmKept {
+  Kept common;
+  kernels::LstmForm form;
+  Saved c0;        // [B, H]
+  Saved gates, c;  // [T, B, G H], [T, B, H]: set when they are there
+};
+
+// Turns `gates` [T, B, G H], the part of the input, into the gates. States after every step and after the last.
+template <class T>
+std::pair<States, States> run_forward(const LstmKept& kept, Tensor& gates) {
+  const Tensor &h0 = kept.common.h0.get(), &w = kept.common.weight_hh.get();
+  const int64_t steps = gates.size(0), batch = h0.size(0), hidden = h0.size(1);
+  const kernels::PackedMatrix<T> transposed(hidden, w.size(0), w.data<T>(), 1, hidden);
+  const States start{h0, kept.c0.get()};
+  States states = empty_states({steps, batch, hidden}, h0.dtype()), last = empty_states(h0.shape(), h0.dtype());
+  kernels::lstm_forward(kept.common.breaks.get().sequence(states.h, {0, steps}), kept.form, transposed, start.read<T>(),
+                        gates.mutable_data<T>(), states.write<T>(), last.write<T>());
+  return {states, last};
+}
+
+// What a visitor sees of the block's gates: the gates [T, B, G H] by name.
+std::vector<std::pair<std::string, Tensor>> by_name(const LstmKept& kept) {
+  const std::vector<const char*> names = kept.form == kernels::LstmForm::standard
+                                             ? std::vector<const char*>{"i", "f", "g", "o"}
+                                             : std::vector<const char*>{"i", "g", "o"};
+  const Tensor &gates = kept.gates.get(), &c = kept.c.get();
+  const int64_t hidden = c.size(2);
+  std::vector<std::pair<std::string, Tensor>> saved;
+  for (const char* name : names) {
+    const auto first = static_cast<int64_t>(saved.size()) * hidden;
+    saved.emplace_back(name, gates.slice(2, {.start = first, .stop = first + hidden}));
+  }
+  saved.emplace_back("c", c);
+  saved.emplace_back("h", kept.common.h.get());
+  return saved;
+}
+
+struct InnerGradients {
+  Tensor dz;      // [T, B, G H], before the gates
+  States dstart;  // [B, H]
+};
+
+// The loop back in time.
+template <class T>
+InnerGradients run_backward(const LstmKept& kept, const Tensor& dy, const States& dlast) {
+  const Tensor &gates = kept.gates.get(), &c = kept.c.get(), &w = kept.common.weight_hh.get();
+  const Breaks breaks = kept.common.breaks.get();
+  const Visit& visit = kept.common.visit;
+  const kernels::PackedMatrix<T> weight(w.size(0), w.size(1), w.data<T>(), w.size(1), 1);
+  InnerGradients out{.dz = Tensor(gates.shape(), gates.dtype()), .dstart = dlast};
+  for (const Block& block : visit.blocks(c.size(0))) {
+    const int64_t first = block.first;
+    const kernels::LstmMemory<T> memory{.gates = data_or_null<T>(gates, first),
+                                        .c0 = first == 0 ? kept.c0.get().data<T>() : data_or_null<T>(c, first - 1),
+                                        .c = data_or_null<T>(c, first)};
+    States dstates{visit.gradient_like(c, block), visit.gradient_like(c, block)},
+        before = empty_states(kept.c0.get().shape(), c.dtype());
+    kernels::lstm_backward(breaks.sequence(c, block), kept.form, weight, memory, data_or_null<T>(dy, first),
+                           out.dstart.read<T>(), dstates.write<T>(), mutable_or_null<T>(out.dz, first),
+                           before.write<T>());
+    if (visit.visitor) visit.show(block, by_name(kept), {{"h", dstates.h}, {"c", dstates.c}});
+    out.dstart = before;
+  }
+  return out;
+}
+
+// The gradients of x, h0, c0 and the parameters, from those of the outputs and of the last h and c.
+Gradients backward(const LstmKept& kept, std::span<const Tensor> dys) {
+  const auto without_gaps = [](const Tensor& x) { return x.defined() ? x.contiguous() : x; };
+  const auto run = kept.c.get().dtype() == DType::float32 ? run_backward<float> : run_backward<double>;
+  const InnerGradients inner = run(kept, time_major(dys[0]), {without_gaps(dys[1]), without_gaps(dys[2])});
+  return gradients(kept.common, inner.dz, {inner.dstart.h, inner.dstart.c});
 }
 
 }  // namespace
@@ -54,8 +148,12 @@ std::vector<StateShape> Lstm::state_shapes(int64_t batch) const {
   return {{"h", {batch, output_size()}, dtype()}, {"c", {batch, output_size()}, dtype()}};
 }
 
+bool Lstm::drops(const std::optional<uint64_t>& dropout_key) const {
+  return config_.variational_dropout > 0 && dropout_key && training();
+}
+
 Variable Lstm::recurrent_input(const Variable& h, const StepOptions& options) const {
-  if (config_.variational_dropout == 0 || !options.dropout_key || !training()) return h;
+  if (!drops(options.dropout_key)) return h;
   return sequence_dropout(h, config_.variational_dropout, *options.dropout_key);  // of step 0, whatever the step
 }
 
@@ -81,6 +179,28 @@ StepResult Lstm::step(const Variable& x_t, const State& state, const StepOptions
   const Variable o = sigmoid(peep(z.back(), 2, c));
   const Variable h = o * tanh(config_.layer_norm ? layer_norm(c, gain_c_, shift_c_) : c);
   return {.output = h, .state = {{"h", h}, {"c", c}}};
+}
+
+SequenceResult Lstm::forward(const Variable& x, const State& state, const SequenceOptions& options) const {
+  check_sequence("Lstm", *this, x, state, options);
+  const Variables parents{x, state["h"], state["c"], weight_ih_, weight_hh_, bias_ih_, bias_hh_};
+  const bool standard = !config_.peepholes && !config_.layer_norm && !drops(options.dropout_key);
+  if (!standard || is_short(x, parents)) return unroll(x, state, options);
+
+  LstmKept kept{.common = Kept(x, state["h"], options, weight_ih_, weight_hh_),
+                .form = config_.forget_gate ? kernels::LstmForm::standard : kernels::LstmForm::without_forget_gate,
+                .c0 = Saved(state["c"].value().contiguous()),
+                .gates = {},
+                .c = {}};
+  Tensor gates = project(kept.common.inputs.get(), weight_ih_.value(), bias_ih_.value() + bias_hh_.value());
+  const auto run = dtype() == DType::float32 ? run_forward<float> : run_forward<double>;
+  const auto [states, last] = run(kept, gates);
+  kept.common.h = Saved(states.h);
+  kept.gates = Saved(gates);
+  kept.c = Saved(states.c);
+  const Variables results = record(Op::lstm, {states.h.transpose(0, 1), last.h, last.c}, parents,
+                                   [kept](std::span<const Tensor> dys) { return backward(kept, dys); });
+  return {results[0], {{"h", results[1]}, {"c", results[2]}}};
 }
 
 }  // namespace carousel

@@ -20,8 +20,12 @@ Fields fields(LstmConfig& config);
 /// Gates in PyTorch's order i, f, g, o, without f in the form of 1997. Parameters: weight_ih [4H, D], weight_hh
 /// [4H, H], bias_ih [4H], bias_hh [4H]; weights U(-1/sqrt(H), 1/sqrt(H)), biases 0 but for the forget gate's. With
 /// peepholes also peephole [3, H] (i and f see c_{t-1}, o sees c_t), zero at first; with layer_norm gain_ih, gain_hh
-/// [4H] and gain_c [H], one at first, and shift_c [H], zero. State: h, c, each [B, H]. Runs unrolled. The constructor
-/// throws ValueError for sizes that are not positive.
+/// [4H] and gain_c [H], one at first, and shift_c [H], zero. State: h, c, each [B, H].
+/// The fused forward, x [B, T, D] -> y [B, T, H], is one node a sequence; it saves x, h, c, the gates, the weights and
+/// the masks, and its backward shows a visitor the saved "i", "f" (if there is one), "g", "o", "c" and "h" and the
+/// total gradients "h" and "c", up to 32 steps a call, the last ones first. With peepholes, layer_norm or a variational
+/// dropout that acts in this pass the layer runs unrolled. The constructor throws ValueError for sizes that are not
+/// positive and what is outside a field's range.
 class Lstm : public RecurrentLayer {
  public:
   Lstm(int64_t input_size, int64_t hidden_size, const LstmConfig& config, Rng& rng, DType dtype = DType::float32);
@@ -29,9 +33,11 @@ class Lstm : public RecurrentLayer {
   int64_t state_size(int64_t) const override { return 2 * output_size(); }
   std::vector<StateShape> state_shapes(int64_t batch) const override;
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
+  SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;
 
  private:
   int64_t gates() const { return config_.forget_gate ? 4 : 3; }
+  bool drops(const std::optional<uint64_t>& dropout_key) const;
   Variable recurrent_input(const Variable& h, const StepOptions& options) const;
   Variable before_gates(const Variable& x_t, const Variable& h) const;
 

@@ -43,10 +43,7 @@ class Rows : RowShare {
     start_rows(dh_last, dh0);
     for (int64_t t = s_.steps - 1; t >= 0; --t) {
       add_outputs(t, dy, dh0);
-      if (dh != nullptr) {
-        std::copy_n(state, size_, step(dh, t));
-        clear_ended(t, dh, s_.hidden);
-      }
+      note<T>(t, dh0, dh);
       activate_backward(f_, size_, step(h, t), state, step(dz, t));
       clear_ended(t, dz, s_.hidden);
       weight_.multiply(count(), step(dz, t), s_.hidden, state, s_.hidden, Into::overwrite);

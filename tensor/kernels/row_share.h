@@ -48,6 +48,13 @@ class RowShare {
     return copied ? step(scratch, 0) : state;
   }
 
+  /// The same for row b alone, where `zeros` [H] stands for a state that is cleared.
+  template <class T>
+  const T* before(int64_t t, int64_t b, const T* start, const T* states, const T* zeros) const {
+    if (s_.cleared(t, b)) return zeros;
+    return t == 0 ? row(start, 0, b) : row(states, t - 1, b);
+  }
+
   /// The state that each row ended with.
   template <class T>
   void write_last(const T* start, const T* states, T* last) const {
@@ -81,6 +88,14 @@ class RowShare {
       T* const to = row(gradient, 0, b);
       for (int64_t i = 0; i < s_.hidden; ++i) to[i] += from[i];
     }
+  }
+
+  /// Notes the gradient of the states after step t in `all` [T, B, H], unless that is null: nothing for ended rows.
+  template <class T>
+  void note(int64_t t, const T* gradient, T* all) const {
+    if (all == nullptr) return;
+    std::copy_n(step(gradient, 0), count() * s_.hidden, step(all, t));
+    clear_ended(t, all, s_.hidden);
   }
 
   /// Zeros at step t for the rows that have ended.

@@ -3,6 +3,7 @@
 #include <carousel/autograd/elementwise.h>
 #include <carousel/autograd/reduce.h>
 #include <carousel/nn/functional.h>
+#include <carousel/nn/lstm.h>
 #include <carousel/nn/rnn.h>
 
 namespace carousel::test {
@@ -27,8 +28,9 @@ void add_losses(std::vector<Row>& rows) {
                   {random({2, 3, 5}, 1e4, 1e4 + 3)}});
 }
 
-void add_elman(std::vector<Row>& rows) {
-  // The layer's own parameters are checked by the sequence suite; here its input and its initial state, both results.
+// The fused layers. Their own parameters are checked by the sequence suite; here the input, the initial state, and all
+// results.
+void add_recurrent(std::vector<Row>& rows) {
   Rng rng(3);
   const auto layer = std::make_shared<Rnn>(3, 4, RnnConfig{}, rng, DType::float64);
   rows.push_back({Op::rnn,
@@ -38,6 +40,14 @@ void add_elman(std::vector<Row>& rows) {
                     return sum(square(result.output)) + sum(result.state["h"]);
                   },
                   {random({2, 5, 3}), random({2, 4})}});
+  const auto lstm = std::make_shared<Lstm>(3, 4, LstmConfig{}, rng, DType::float64);
+  rows.push_back({Op::lstm,
+                  "lstm_input_and_states",
+                  [lstm](Inputs in) {
+                    const SequenceResult result = lstm->forward(in[0], State{{"h", in[1]}, {"c", in[2]}});
+                    return sum(square(result.output)) + sum(result.state["h"]) + sum(square(result.state["c"]));
+                  },
+                  {random({2, 5, 3}), random({2, 4}), random({2, 4})}});
 }
 
 }  // namespace
@@ -59,7 +69,7 @@ std::vector<Row> nn_rows() {
   rows.push_back(
       {Op::rms_norm, "rms_norm", [](Inputs in) { return rms_norm(in[0], in[1]); }, {random({2, 3, 4}), random({4})}});
   add_losses(rows);
-  add_elman(rows);
+  add_recurrent(rows);
   return rows;
 }
 

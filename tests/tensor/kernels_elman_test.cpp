@@ -1,8 +1,7 @@
 #include "kernels_common.h"
+#include "recurrence_case.h"
 
 #include <carousel/tensor/kernels/elman.h>
-
-#include <memory>
 
 namespace carousel::kernels {
 namespace {
@@ -13,26 +12,17 @@ TYPED_TEST_SUITE(Elman, Floats);
 
 /// A sequence with everything that forward and backward take.
 template <class T>
-struct Case {
+struct Case : RecurrenceCase {
   Case(int64_t steps, int64_t batch, int64_t hidden, Nonlinearity nonlinearity, bool with_reset, bool with_lengths)
-      : shape{.steps = steps, .batch = batch, .hidden = hidden},
+      : RecurrenceCase(steps, batch, hidden, with_reset, with_lengths),
         f(nonlinearity),
-        reset(new bool[steps * batch]()),
         w(random_numbers<T>(hidden * hidden, 1, 0.7 / std::sqrt(hidden))),
-        h0(random_numbers<T>(batch * hidden, 2)),
-        pre(random_numbers<T>(steps * batch * hidden, 3)),
-        dy(random_numbers<T>(steps * batch * hidden, 4)),
-        dh_last(random_numbers<T>(batch * hidden, 5)) {
-    for (int64_t b = 0; b < batch; ++b) lengths.push_back((b * 5 + 3) % (steps + 1));
-    for (int64_t i = 0; i < steps * batch; ++i) reset[i] = i % 7 == 2;
-    if (with_reset) shape.reset = reset.get();
-    if (with_lengths) shape.lengths = lengths.data();
-  }
+        h0(random_numbers<T>(states(), 2)),
+        pre(random_numbers<T>(all(), 3)),
+        dy(random_numbers<T>(all(), 4)),
+        dh_last(random_numbers<T>(states(), 5)) {}
 
-  Recurrence shape;
   Nonlinearity f;
-  std::unique_ptr<bool[]> reset;
-  std::vector<int64_t> lengths;
   std::vector<T> w, h0, pre, dy, dh_last;
 };
 
@@ -122,17 +112,12 @@ TYPED_TEST(Elman, BackwardInBlocksIsBackwardAtOnce) {
   Results<T> blocks = buffers(c);
   const int64_t n = c.shape.hidden, split = 4;
   const PackedMatrix<T> weight(n, n, c.w.data(), n, 1);
-  Recurrence first = c.shape, second = c.shape;
-  first.steps = split;
-  second.steps -= split;
-  second.first_step = split;
-  second.reset += split * c.shape.batch;
   const int64_t at = split * c.shape.batch * n;
   std::vector<T> between(c.h0.size());
-  elman_backward(second, c.f, weight, whole.h.data() + at, c.dy.data() + at, c.dh_last.data(), blocks.dh.data() + at,
-                 blocks.dz.data() + at, between.data());
-  elman_backward(first, c.f, weight, whole.h.data(), c.dy.data(), between.data(), blocks.dh.data(), blocks.dz.data(),
-                 blocks.dh0.data());
+  elman_backward(c.second(split), c.f, weight, whole.h.data() + at, c.dy.data() + at, c.dh_last.data(),
+                 blocks.dh.data() + at, blocks.dz.data() + at, between.data());
+  elman_backward(c.first(split), c.f, weight, whole.h.data(), c.dy.data(), between.data(), blocks.dh.data(),
+                 blocks.dz.data(), blocks.dh0.data());
   EXPECT_EQ(blocks.dh, whole.dh);
   EXPECT_EQ(blocks.dz, whole.dz);
   EXPECT_EQ(blocks.dh0, whole.dh0);
