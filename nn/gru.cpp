@@ -3,8 +3,96 @@
 #include <carousel/autograd/elementwise.h>
 #include <carousel/autograd/matmul.h>
 #include <carousel/autograd/shape.h>
+#include <carousel/nn/recurrent.h>
+#include <carousel/tensor/elementwise.h>
+#include <carousel/tensor/join.h>
+#include <carousel/tensor/kernels/gru.h>
 
 namespace carousel {
+namespace {
+
+using namespace recurrent;  // NOLINT: the parts the fused forward is put together from
+using kernels::GruForm;
+
+struct GruKept {
+  Kept common;
+  GruForm form;
+  Saved gates, q;  // [T, B, 3H], [T, B, H]: set when they are there
+};
+
+// A tensor [.., 3H] or [3H, ..] in two parts: that of r and z, and that of n.
+Tensor of_gates(const Tensor& x, int64_t axis) { return x.slice(axis, {.stop = x.size(axis) / 3 * 2}); }
+Tensor of_candidate(const Tensor& x, int64_t axis) { return x.slice(axis, {.start = x.size(axis) / 3 * 2}); }
+Tensor join(const Tensor& gates, const Tensor& candidate) {
+  const std::vector<Tensor> parts{gates, candidate};
+  return concatenate(parts, 0);
+}
+
+struct Outputs {
+  Tensor q, h, last;  // [T, B, H], [T, B, H], [B, H]
+};
+
+// Turns `gates` [T, B, 3H], the part of the input, into the gates. `bias` is b_hh [3H].
+template <class T>
+Outputs run_forward(const GruKept& kept, const Tensor& bias, Tensor& gates) {
+  const Tensor& h0 = kept.common.h0.get();
+  const Shape states{gates.size(0), h0.size(0), h0.size(1)};
+  Outputs out{Tensor(states, h0.dtype()), Tensor(states, h0.dtype()), Tensor(h0.shape(), h0.dtype())};
+  const auto weights = kernels::GruWeights<T>::transposed(h0.size(1), kept.common.weight_hh.get().data<T>());
+  kernels::gru_forward<T>(kept.common.breaks.get().sequence(out.h, {0, gates.size(0)}), kept.form, weights,
+                          kept.form == GruForm::reset_after ? of_candidate(bias, 0).data<T>() : nullptr, h0.data<T>(),
+                          {gates.mutable_data<T>(), out.q.mutable_data<T>(), out.h.mutable_data<T>()},
+                          out.last.mutable_data<T>());
+  return out;
+}
+
+struct InnerGradients {
+  Tensor gates, q;  // [T, B, 3H], before the gates' functions; [T, B, H]
+  Tensor h0;        // [B, H]
+};
+
+// The loop back in time.
+template <class T>
+InnerGradients run_backward(const GruKept& kept, const Tensor& dy, const Tensor& dlast) {
+  const Tensor &gates = kept.gates.get(), &q = kept.q.get(), &h = kept.common.h.get(), &h0 = kept.common.h0.get();
+  const Breaks breaks = kept.common.breaks.get();
+  const auto weights = kernels::GruWeights<T>::straight(h.size(2), kept.common.weight_hh.get().data<T>());
+  InnerGradients out{Tensor(gates.shape(), gates.dtype()), Tensor(q.shape(), q.dtype()), dlast};
+  for (const Block& block : kept.common.visit.blocks(h.size(0))) {
+    const int64_t first = block.first;
+    Tensor dh = kept.common.visit.gradient_like(h, block), before(h0.shape(), h0.dtype());
+    kernels::gru_backward<T>(
+        breaks.sequence(h, block), kept.form, weights, first == 0 ? h0.data<T>() : data_or_null<T>(h, first - 1),
+        {data_or_null<T>(gates, first), data_or_null<T>(q, first), data_or_null<T>(h, first)},
+        data_or_null<T>(dy, first), data_or_null<T>(out.h0),
+        {mutable_or_null<T>(out.gates, first), mutable_or_null<T>(out.q, first), mutable_or_null<T>(dh)},
+        before.mutable_data<T>());
+    NamedTensors saved = gates_by_name(gates, {"r", "z", "n"});
+    saved.emplace_back("h", h);
+    kept.common.visit.show(block, saved, {{"h", dh}});
+    out.h0 = before;
+  }
+  return out;
+}
+
+// The gradients of x, h0 and the parameters, from those of the outputs and of the last state. Those of W_hn and b_hn go
+// through q where the reset gate acts after the product.
+Gradients backward(const GruKept& kept, std::span<const Tensor> dys) {
+  const auto run = kept.q.get().dtype() == DType::float32 ? run_backward<float> : run_backward<double>;
+  const InnerGradients inner = run(kept, time_major(dys[0]), without_gaps(dys[1]));
+  const bool after = kept.form == GruForm::reset_after;
+  const Tensor dcandidate = of_candidate(inner.gates, 2), dbias = bias_gradient(inner.gates);
+  const Tensor dw_n =
+      after ? recurrent_weight_gradient(inner.q, kept.common) : input_weight_gradient(dcandidate, kept.q.get());
+  return {kept.common.wants_dx ? input_gradient(inner.gates, kept.common.weight_ih.get()) : Tensor(),
+          inner.h0,
+          input_weight_gradient(inner.gates, kept.common.inputs.get()),
+          join(recurrent_weight_gradient(of_gates(inner.gates, 2), kept.common), dw_n),
+          dbias,
+          after ? join(of_gates(dbias, 0), bias_gradient(inner.q)) : dbias};
+}
+
+}  // namespace
 
 Fields fields(GruConfig& config) {
   return {{.name = "reset_after",
@@ -29,6 +117,28 @@ StepResult Gru::step(const Variable& x_t, const State& state, const StepOptions&
   const Variable n = tanh(x_side[1] + recurrent);
   const Variable next = (1.0 - z) * n + z * h;
   return {.output = next, .state = {{"h", next}}};
+}
+
+SequenceResult Gru::forward(const Variable& x, const State& state, const SequenceOptions& options) const {
+  check_sequence("Gru", *this, x, state, options);
+  const Variables parents{x, state["h"], weight_ih_, weight_hh_, bias_ih_, bias_hh_};
+  if (is_short(x, parents)) return unroll(x, state, options);
+
+  GruKept kept{.common = Kept(x, state["h"], options, weight_ih_, weight_hh_),
+               .form = config_.reset_after ? GruForm::reset_after : GruForm::reset_before,
+               .gates = {},
+               .q = {}};
+  Tensor bias = bias_ih_.value() + bias_hh_.value();
+  if (config_.reset_after) of_candidate(bias, 0).copy_(of_candidate(bias_ih_.value(), 0));  // b_hn lies behind r
+  Tensor gates = project(kept.common.inputs.get(), weight_ih_.value(), bias);
+  const auto run = dtype() == DType::float32 ? run_forward<float> : run_forward<double>;
+  const Outputs out = run(kept, bias_hh_.value(), gates);
+  kept.common.h = Saved(out.h);
+  kept.gates = Saved(gates);
+  kept.q = Saved(out.q);
+  const Variables results = record(Op::gru, {out.h.transpose(0, 1), out.last}, parents,
+                                   [kept](std::span<const Tensor> dys) { return backward(kept, dys); });
+  return {results[0], {{"h", results[1]}}};
 }
 
 }  // namespace carousel

@@ -24,12 +24,12 @@ struct States {
   Tensor h, c;
 
   template <class T>
-  kernels::LstmStates<const T> read(int64_t t = 0) const {
-    return {data_or_null<T>(h, t), data_or_null<T>(c, t)};
+  kernels::LstmStates<const T> read() const {
+    return {data_or_null<T>(h), data_or_null<T>(c)};
   }
   template <class T>
-  kernels::LstmStates<T> write(int64_t t = 0) {
-    return {mutable_or_null<T>(h, t), mutable_or_null<T>(c, t)};
+  kernels::LstmStates<T> write() {
+    return {mutable_or_null<T>(h), mutable_or_null<T>(c)};
   }
 };
 
@@ -55,19 +55,11 @@ std::pair<States, States> run_forward(const LstmKept& kept, Tensor& gates) {
   return {states, last};
 }
 
-// What a visitor sees of the block's gates: the gates [T, B, G H] by name.
-std::vector<std::pair<std::string, Tensor>> by_name(const LstmKept& kept) {
-  const std::vector<const char*> names = kept.form == kernels::LstmForm::standard
-                                             ? std::vector<const char*>{"i", "f", "g", "o"}
-                                             : std::vector<const char*>{"i", "g", "o"};
-  const Tensor &gates = kept.gates.get(), &c = kept.c.get();
-  const int64_t hidden = c.size(2);
-  std::vector<std::pair<std::string, Tensor>> saved;
-  for (const char* name : names) {
-    const auto first = static_cast<int64_t>(saved.size()) * hidden;
-    saved.emplace_back(name, gates.slice(2, {.start = first, .stop = first + hidden}));
-  }
-  saved.emplace_back("c", c);
+NamedTensors by_name(const LstmKept& kept) {
+  const bool standard = kept.form == kernels::LstmForm::standard;
+  NamedTensors saved = gates_by_name(kept.gates.get(), standard ? std::vector<std::string>{"i", "f", "g", "o"}
+                                                                : std::vector<std::string>{"i", "g", "o"});
+  saved.emplace_back("c", kept.c.get());
   saved.emplace_back("h", kept.common.h.get());
   return saved;
 }
@@ -103,7 +95,6 @@ InnerGradients run_backward(const LstmKept& kept, const Tensor& dy, const States
 
 // The gradients of x, h0, c0 and the parameters, from those of the outputs and of the last h and c.
 Gradients backward(const LstmKept& kept, std::span<const Tensor> dys) {
-  const auto without_gaps = [](const Tensor& x) { return x.defined() ? x.contiguous() : x; };
   const auto run = kept.c.get().dtype() == DType::float32 ? run_backward<float> : run_backward<double>;
   const InnerGradients inner = run(kept, time_major(dys[0]), {without_gaps(dys[1]), without_gaps(dys[2])});
   return gradients(kept.common, inner.dz, {inner.dstart.h, inner.dstart.c});

@@ -25,13 +25,14 @@ Tensor ended(const Tensor& lengths, int64_t first, int64_t steps) {
 
 Tensor time_major(const Tensor& x) { return x.defined() ? x.transpose(0, 1).contiguous() : x; }
 
+Tensor without_gaps(const Tensor& x) { return x.defined() ? x.contiguous() : x; }
+
 Tensor all_rows(const Tensor& sequence) {
   return sequence.reshape({sequence.size(0) * sequence.size(1), sequence.size(2)});
 }
 
 Breaks Breaks::of(const SequenceOptions& options) {
-  return {.reset = time_major(options.reset),
-          .lengths = options.lengths.defined() ? options.lengths.contiguous() : options.lengths};
+  return {.reset = time_major(options.reset), .lengths = without_gaps(options.lengths)};
 }
 
 kernels::Recurrence Breaks::sequence(const Tensor& h, const Block& block) const {
@@ -55,6 +56,16 @@ Tensor Breaks::seen(const Tensor& states, int64_t first) const {
   return seen;
 }
 
+NamedTensors gates_by_name(const Tensor& gates, const std::vector<std::string>& names) {
+  const int64_t hidden = gates.size(2) / static_cast<int64_t>(names.size());
+  NamedTensors all;
+  for (int64_t first = 0; const std::string& name : names) {
+    all.emplace_back(name, gates.slice(2, {.start = first, .stop = first + hidden}));
+    first += hidden;
+  }
+  return all;
+}
+
 std::vector<Block> Visit::blocks(int64_t steps) const {
   const int64_t size = visitor ? visited_steps : steps;
   std::vector<Block> blocks;
@@ -68,8 +79,7 @@ Tensor Visit::gradient_like(const Tensor& states, const Block& block) const {
   return visitor ? Tensor({block.steps, states.size(1), states.size(2)}, states.dtype()) : Tensor();
 }
 
-void Visit::show(const Block& block, std::vector<std::pair<std::string, Tensor>> saved,
-                 std::vector<std::pair<std::string, Tensor>> gradient) const {
+void Visit::show(const Block& block, NamedTensors saved, NamedTensors gradient) const {
   if (!visitor) return;
   for (auto& [name, sequence] : saved) {
     sequence = sequence.slice(0, {.start = block.first, .stop = block.first + block.steps});

@@ -15,6 +15,8 @@ constexpr int64_t visited_steps = 32;
 
 /// [B, T, ..] as [T, B, ..] without gaps; undefined stays undefined.
 Tensor time_major(const Tensor& x);
+/// x without gaps; undefined stays undefined.
+Tensor without_gaps(const Tensor& x);
 /// [T, B, ..] as the matrix [T B, ..].
 Tensor all_rows(const Tensor& sequence);
 
@@ -59,6 +61,11 @@ class SavedBreaks {
   Saved reset_, lengths_;
 };
 
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+/// Gates [T, B, G H] one by one: [T, B, H] for each name.
+NamedTensors gates_by_name(const Tensor& gates, const std::vector<std::string>& names);
+
 /// Whoever looks at a backward pass, if anybody does.
 struct Visit {
   BackwardVisitor visitor;
@@ -69,8 +76,7 @@ struct Visit {
   /// Memory for the gradients of the states [T, B, H] in a block; undefined when nobody looks.
   Tensor gradient_like(const Tensor& states, const Block& block) const;
   /// Shows the block's part of the `saved` sequences [T, ..], and the gradients [steps, B, H] of that block.
-  void show(const Block& block, std::vector<std::pair<std::string, Tensor>> saved,
-            std::vector<std::pair<std::string, Tensor>> gradient) const;
+  void show(const Block& block, NamedTensors saved, NamedTensors gradient) const;
 };
 
 /// What every fused layer leaves for backward. Sequences are time-major.

@@ -54,9 +54,8 @@ InnerGradients run_backward(kernels::Nonlinearity f, const Kept& kept, const Ten
 
 // The gradients of x, h0 and the parameters, from those of the outputs and of the last state.
 Gradients backward(kernels::Nonlinearity f, const Kept& kept, std::span<const Tensor> dys) {
-  const Tensor dy = time_major(dys[0]), dlast = dys[1].defined() ? dys[1].contiguous() : dys[1];
   const auto run = kept.h.get().dtype() == DType::float32 ? run_backward<float> : run_backward<double>;
-  const InnerGradients inner = run(f, kept, dy, dlast);
+  const InnerGradients inner = run(f, kept, time_major(dys[0]), without_gaps(dys[1]));
   return gradients(kept, inner.dz, {inner.dh0});
 }
 

@@ -12,24 +12,24 @@ namespace carousel::kernels {
 
 /// The gates of one row; f is null in the form without a forget gate.
 template <class T>
-struct Gates {
+struct LstmGates {
   T *i, *f, *g, *o;
 };
 
 /// One row of one step; every pointer is to H numbers.
 template <class T>
-struct CellForward {
-  Gates<T> gates;  // z on entry
+struct LstmForwardRow {
+  LstmGates<T> gates;  // z on entry
   const T* before;
   T *c, *h;
 };
 template <class T>
-struct CellBackward {
-  Gates<const T> gates;
+struct LstmBackwardRow {
+  LstmGates<const T> gates;
   const T *before, *c, *dh;
   T* dc;        // what comes from the step after; of c_{t-1} afterwards
   T* dc_total;  // or null
-  Gates<T> dz;
+  LstmGates<T> dz;
 };
 
 }  // namespace carousel::kernels
@@ -47,8 +47,8 @@ HWY_BEFORE_NAMESPACE();
 namespace carousel::kernels::HWY_NAMESPACE {
 
 template <class T>
-struct Forward {
-  const CellForward<T>& row;
+struct LstmForward {
+  const LstmForwardRow<T>& row;
 
   template <class D, class Part>
   HWY_INLINE void operator()(D d, int64_t at, Part part) const {
@@ -70,8 +70,8 @@ struct Forward {
 };
 
 template <class T>
-struct Backward {
-  const CellBackward<T>& row;
+struct LstmBackward {
+  const LstmBackwardRow<T>& row;
 
   template <class D, class Part>
   HWY_INLINE void operator()(D d, int64_t at, Part part) const {
@@ -91,10 +91,18 @@ struct Backward {
   }
 };
 
-void forward_float(int64_t n, const CellForward<float>& row) { for_each_vector<float>(n, Forward<float>{row}); }
-void forward_double(int64_t n, const CellForward<double>& row) { for_each_vector<double>(n, Forward<double>{row}); }
-void backward_float(int64_t n, const CellBackward<float>& row) { for_each_vector<float>(n, Backward<float>{row}); }
-void backward_double(int64_t n, const CellBackward<double>& row) { for_each_vector<double>(n, Backward<double>{row}); }
+void lstm_forward_float(int64_t n, const LstmForwardRow<float>& row) {
+  for_each_vector<float>(n, LstmForward<float>{row});
+}
+void lstm_forward_double(int64_t n, const LstmForwardRow<double>& row) {
+  for_each_vector<double>(n, LstmForward<double>{row});
+}
+void lstm_backward_float(int64_t n, const LstmBackwardRow<float>& row) {
+  for_each_vector<float>(n, LstmBackward<float>{row});
+}
+void lstm_backward_double(int64_t n, const LstmBackwardRow<double>& row) {
+  for_each_vector<double>(n, LstmBackward<double>{row});
+}
 
 }  // namespace carousel::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -102,22 +110,22 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace carousel::kernels {
 
-HWY_EXPORT(forward_float);
-HWY_EXPORT(forward_double);
-HWY_EXPORT(backward_float);
-HWY_EXPORT(backward_double);
+HWY_EXPORT(lstm_forward_float);
+HWY_EXPORT(lstm_forward_double);
+HWY_EXPORT(lstm_backward_float);
+HWY_EXPORT(lstm_backward_double);
 
 namespace {
 
-void run_cell(int64_t n, const CellForward<float>& row) { HWY_DYNAMIC_DISPATCH(forward_float)(n, row); }
-void run_cell(int64_t n, const CellForward<double>& row) { HWY_DYNAMIC_DISPATCH(forward_double)(n, row); }
-void run_cell(int64_t n, const CellBackward<float>& row) { HWY_DYNAMIC_DISPATCH(backward_float)(n, row); }
-void run_cell(int64_t n, const CellBackward<double>& row) { HWY_DYNAMIC_DISPATCH(backward_double)(n, row); }
+void run_cell(int64_t n, const LstmForwardRow<float>& row) { HWY_DYNAMIC_DISPATCH(lstm_forward_float)(n, row); }
+void run_cell(int64_t n, const LstmForwardRow<double>& row) { HWY_DYNAMIC_DISPATCH(lstm_forward_double)(n, row); }
+void run_cell(int64_t n, const LstmBackwardRow<float>& row) { HWY_DYNAMIC_DISPATCH(lstm_backward_float)(n, row); }
+void run_cell(int64_t n, const LstmBackwardRow<double>& row) { HWY_DYNAMIC_DISPATCH(lstm_backward_double)(n, row); }
 
 int64_t gate_count(LstmForm form) { return form == LstmForm::standard ? 4 : 3; }
 
 template <class T>
-Gates<T> gates_of(T* row, int64_t n, LstmForm form) {
+LstmGates<T> gates_of(T* row, int64_t n, LstmForm form) {
   if (form == LstmForm::standard) return {.i = row, .f = row + n, .g = row + 2 * n, .o = row + 3 * n};
   return {.i = row, .f = nullptr, .g = row + n, .o = row + 2 * n};
 }
@@ -136,10 +144,10 @@ class Rows : RowShare {
                        Into::accumulate);
       for (int64_t b = begin_; b < end_; ++b) {
         if (s_.ended(t, b)) continue;
-        run_cell(n_, CellForward<T>{.gates = gates_of(row(gates, t, b, width_), n_, form_),
-                                    .before = before<T>(t, b, start.c, states.c, zeros_),
-                                    .c = row(states.c, t, b),
-                                    .h = row(states.h, t, b)});
+        run_cell(n_, LstmForwardRow<T>{.gates = gates_of(row(gates, t, b, width_), n_, form_),
+                                       .before = before<T>(t, b, start.c, states.c, zeros_),
+                                       .c = row(states.c, t, b),
+                                       .h = row(states.h, t, b)});
       }
       clear_ended(t, gates, width_);
       clear_ended(t, states.h, n_);
@@ -158,13 +166,13 @@ class Rows : RowShare {
       note<T>(t, dstart.h, dstates.h);
       for (int64_t b = begin_; b < end_; ++b) {
         if (s_.ended(t, b)) continue;
-        run_cell(n_, CellBackward<T>{.gates = gates_of(row(memory.gates, t, b, width_), n_, form_),
-                                     .before = before<T>(t, b, memory.c0, memory.c, zeros_),
-                                     .c = row(memory.c, t, b),
-                                     .dh = row(dstart.h, 0, b),
-                                     .dc = row(dstart.c, 0, b),
-                                     .dc_total = dstates.c == nullptr ? nullptr : row(dstates.c, t, b),
-                                     .dz = gates_of(row(dz, t, b, width_), n_, form_)});
+        run_cell(n_, LstmBackwardRow<T>{.gates = gates_of(row(memory.gates, t, b, width_), n_, form_),
+                                        .before = before<T>(t, b, memory.c0, memory.c, zeros_),
+                                        .c = row(memory.c, t, b),
+                                        .dh = row(dstart.h, 0, b),
+                                        .dc = row(dstart.c, 0, b),
+                                        .dc_total = dstates.c == nullptr ? nullptr : row(dstates.c, t, b),
+                                        .dz = gates_of(row(dz, t, b, width_), n_, form_)});
       }
       clear_ended(t, dz, width_);
       if (dstates.c != nullptr) clear_ended(t, dstates.c, n_);

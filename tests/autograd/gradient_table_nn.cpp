@@ -3,6 +3,7 @@
 #include <carousel/autograd/elementwise.h>
 #include <carousel/autograd/reduce.h>
 #include <carousel/nn/functional.h>
+#include <carousel/nn/gru.h>
 #include <carousel/nn/lstm.h>
 #include <carousel/nn/rnn.h>
 
@@ -48,6 +49,14 @@ void add_recurrent(std::vector<Row>& rows) {
                     return sum(square(result.output)) + sum(result.state["h"]) + sum(square(result.state["c"]));
                   },
                   {random({2, 5, 3}), random({2, 4}), random({2, 4})}});
+  const auto gru = std::make_shared<Gru>(3, 4, GruConfig{}, rng, DType::float64);
+  rows.push_back({Op::gru,
+                  "gru_input_and_state",
+                  [gru](Inputs in) {
+                    const SequenceResult result = gru->forward(in[0], State{{"h", in[1]}});
+                    return sum(square(result.output)) + sum(result.state["h"]);
+                  },
+                  {random({2, 5, 3}), random({2, 4})}});
 }
 
 }  // namespace
