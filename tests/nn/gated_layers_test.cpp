@@ -145,6 +145,92 @@ TEST(Gru, TheResetGateActsWhereItWasAskedTo) {
   EXPECT_LT(worst_difference(trial_gru(false, rng), 0.669340, -0.410509), 1e-6);
 }
 
+// ---- fused ----
+
+struct Seen {
+  std::vector<std::string> saved, gradient;           // names, in order
+  std::vector<int64_t> first_steps;                   // of the blocks, as they came
+  std::vector<std::pair<std::string, Tensor>> steps;  // what was saved of the last block: [steps, B, H]
+};
+
+Seen look_back(const SequenceLayer& layer, const Variable& x) {
+  Seen seen;
+  const auto names = [](const auto& tensors) {
+    std::vector<std::string> all;
+    for (const auto& [name, tensor] : tensors) all.push_back(name);
+    return all;
+  };
+  const BackwardVisitor visitor = [&seen, &names](const BackwardView& view) {
+    seen.saved = names(view.saved);
+    seen.gradient = names(view.gradient);
+    seen.first_steps.push_back(view.first_step);
+    seen.steps = view.saved;
+    for (auto& [name, tensor] : seen.steps) tensor = tensor.clone();
+  };
+  sum(layer.forward(x, layer.initial_state(x.size(0)), {.visitor = visitor}).output).backward();
+  return seen;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(GatedLayers, AVisitorSeesTheGatesAndTheStates) {
+  Rng rng(8);
+  const Variable x = Variable::parameter(rng.normal({2, 40, 3}, 0, 1, DType::float64));
+  const Lstm lstm(3, 4, {}, rng, DType::float64), lstm_1997(3, 4, {.forget_gate = false}, rng, DType::float64);
+  const Gru gru(3, 4, {}, rng, DType::float64);
+  const Seen standard = look_back(lstm, x);
+  EXPECT_EQ(standard.saved, (Names{"i", "f", "g", "o", "c", "h"}));
+  EXPECT_EQ(standard.gradient, (Names{"h", "c"}));
+  EXPECT_EQ(standard.first_steps, (std::vector<int64_t>{32, 0}));
+  EXPECT_EQ(look_back(lstm_1997, x).saved, (Names{"i", "g", "o", "c", "h"}));
+  const Seen gated = look_back(gru, x);
+  EXPECT_EQ(gated.saved, (Names{"r", "z", "n", "h"}));
+  EXPECT_EQ(gated.gradient, (Names{"h"}));
+
+  // The step from 3 to 4, from what was seen: the names are on the right gates.
+  const auto at = [](const Seen& seen, size_t entry, int64_t t) { return seen.steps[entry].second.select(0, t); };
+  const Tensor c = at(standard, 1, 4) * at(standard, 4, 3) + at(standard, 0, 4) * at(standard, 2, 4);
+  EXPECT_TRUE(all_close(at(standard, 4, 4), c, 0, 1e-15));
+  EXPECT_TRUE(all_close(at(standard, 5, 4), at(standard, 3, 4) * tanh(c), 0, 1e-15));
+  const Tensor z = at(gated, 1, 4), h = (1.0 - z) * at(gated, 2, 4) + z * at(gated, 3, 3);
+  EXPECT_TRUE(all_close(at(gated, 3, 4), h, 0, 1e-15));
+  const Tensor first_h = gru.step(x.value().select(1, 0), gru.initial_state(2)).output.value();
+  EXPECT_TRUE(all_close(at(gated, 3, 0), first_h, 0, 1e-15));
+}
+
+TEST(GatedLayers, AreOneNodeASequenceUnlessAnOptionNeedsEveryStep) {
+  Rng rng(9);
+  const Variable x = rng.normal({2, 6, 3}, 0, 1, DType::float64);
+  const auto operation = [&x](const SequenceLayer& layer, const SequenceOptions& options = {}) {
+    return layer.forward(x, layer.initial_state(2), options).state["h"].op();
+  };
+  EXPECT_EQ(operation(Gru(3, 4, {}, rng, DType::float64)), Op::gru);
+  EXPECT_EQ(operation(Gru(3, 4, {.reset_after = false}, rng, DType::float64)), Op::gru);
+  EXPECT_EQ(operation(Lstm(3, 4, {}, rng, DType::float64)), Op::lstm);
+  EXPECT_EQ(operation(Lstm(3, 4, {.forget_gate = false}, rng, DType::float64)), Op::lstm);
+  EXPECT_NE(operation(Lstm(3, 4, {.peepholes = true}, rng, DType::float64)), Op::lstm);
+  EXPECT_NE(operation(Lstm(3, 4, {.layer_norm = true}, rng, DType::float64)), Op::lstm);
+  Lstm dropped(3, 4, {.variational_dropout = 0.5}, rng, DType::float64);
+  EXPECT_NE(operation(dropped, {.dropout_key = 1}), Op::lstm);
+  EXPECT_EQ(operation(dropped), Op::lstm);
+  dropped.eval();
+  EXPECT_EQ(operation(dropped, {.dropout_key = 1}), Op::lstm);
+}
+
+TEST(GatedLayers, BackwardRefusesAnOutputChangedInPlace) {
+  Rng rng(10);
+  const Lstm lstm(3, 4, {}, rng, DType::float64);
+  const Gru gru(3, 4, {}, rng, DType::float64);
+  for (const SequenceLayer* layer :
+       {static_cast<const SequenceLayer*>(&lstm), static_cast<const SequenceLayer*>(&gru)}) {
+    const SequenceResult out = layer->forward(zeros({2, 3, 3}, DType::float64), layer->initial_state(2));
+    const Variable loss = sum(out.output);
+    Tensor y = out.output.value();
+    mul_(y, 2.0);
+    EXPECT_THROW(loss.backward(), ValueError);
+  }
+}
+
 TEST(GatedLayers, RefuseSizesThatAreNotPositive) {
   Rng rng(7);
   test::expect_error<ValueError>([&] { Lstm(0, 2, {}, rng); }, {"[Lstm]", "0 and 2"});
