@@ -18,8 +18,7 @@ std::vector<Training> trainings() {
   const CharacterModelConfig recurrent{.vocabulary_size = 5, .embedding_size = 3, .hidden_size = 4};
   const CharacterModelConfig gpt{
       .vocabulary_size = 5, .embedding_size = 4, .hidden_size = 4, .layers = 2, .context = 6};
-  return {
-      {"rnn", "{}", recurrent}, {"lstm", "{}", recurrent}, {"gru", "{}", recurrent}};
+  return {{"rnn", "{}", recurrent}, {"lstm", "{}", recurrent}, {"gru", "{}", recurrent}};
 }
 
 // "stack.layers.0.weight_ih" is "layer.weight_ih_l0" of PyTorch's recurrent modules; other names begin without
@@ -66,8 +65,8 @@ TEST_P(GoldenTraining, TenAdamWLossesAreThoseOfPyTorch) {
 INSTANTIATE_TEST_SUITE_P(PyTorch, GoldenTraining,
                          testing::Combine(testing::ValuesIn(trainings()),
                                           testing::Values(DType::float32, DType::float64)),
-                         [](const testing::TestParamInfo<std::tuple<Training, DType>>& info) {
-                           return std::get<0>(info.param).kind + "_" + std::string(to_string(std::get<1>(info.param)));
+                         [](const testing::TestParamInfo<std::tuple<Training, DType>>& each) {
+                           return std::get<0>(each.param).kind + "_" + std::string(to_string(std::get<1>(each.param)));
                          });
 
 }  // namespace
