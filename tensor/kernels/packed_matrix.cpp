@@ -171,15 +171,26 @@ void pack_panel(int64_t k, int64_t columns, int64_t width, const T* w, int64_t r
 }  // namespace
 
 template <class T>
-PackedMatrix<T>::PackedMatrix(int64_t k, int64_t n, const T* w, int64_t row_stride, int64_t column_stride)
-    : k_(k), n_(n), width_(panel_width(T{})) {
+PackedMatrix<T>::PackedMatrix(int64_t k, int64_t n) : k_(k), n_(n), width_(panel_width(T{})) {
   const int64_t panels = (n + width_ - 1) / width_;
   size_t bytes = static_cast<size_t>(panels * width_ * k) * sizeof(T) + cache_line;
   memory_.reset(new T[bytes / sizeof(T)]);  // not make_unique, which would clear it first
   void* aligned = memory_.get();
   panels_ = static_cast<T*>(std::align(cache_line, bytes - cache_line, aligned, bytes));
-  for (int64_t panel = 0; panel < panels; ++panel) {
-    const int64_t first = panel * width_, columns = std::min(width_, n - first);
+}
+
+template <class T>
+PackedMatrix<T>::PackedMatrix(int64_t k, int64_t n, const T* w, int64_t row_stride, int64_t column_stride)
+    : PackedMatrix(k, n) {
+  pack(k, n, w, row_stride, column_stride);
+}
+
+template <class T>
+void PackedMatrix<T>::pack(int64_t k, int64_t n, const T* w, int64_t row_stride, int64_t column_stride) {
+  k_ = k;
+  n_ = n;
+  for (int64_t first = 0; first < n; first += width_) {
+    const int64_t columns = std::min(width_, n - first);
     pack_panel(k, columns, width_, w + first * column_stride, row_stride, column_stride, panels_ + first * k);
   }
 }

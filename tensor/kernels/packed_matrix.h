@@ -24,6 +24,11 @@ class PackedMatrix {
   /// W(l, j) is w[l * row_stride + j * column_stride]; so a transpose costs nothing more.
   PackedMatrix(int64_t k, int64_t n, const T* w, int64_t row_stride, int64_t column_stride);
 
+  /// Room for any matrix of at most k rows and n columns: `pack` one before the first product.
+  PackedMatrix(int64_t k, int64_t n);
+  /// Puts another matrix in, for which there must be room. Allocates nothing.
+  void pack(int64_t k, int64_t n, const T* w, int64_t row_stride, int64_t column_stride);
+
   /// C [rows, n] (+)= A [rows, k] W; row r of A begins at a + r * a_stride, of C at c + r * c_stride.
   void multiply(int64_t rows, const T* a, int64_t a_stride, T* c, int64_t c_stride, Into into) const;
 
