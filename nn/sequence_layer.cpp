@@ -5,6 +5,9 @@
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
+#include <carousel/tensor/join.h>
+
+#include <array>
 
 namespace carousel {
 namespace {
@@ -15,12 +18,27 @@ Tensor over_rows(Tensor mask, int rank) {
   return mask;
 }
 
-// Row by row `a` where `mask` [B] is true, else `b`.
+// `value`, a Tensor or a Variable, with zeros behind it on the axes on which `shape` is longer: an entry of a state
+// that has grown since.
+template <class Value>
+Value grown_to(const Shape& shape, Value value) {
+  for (int axis = 1; axis < shape.rank(); ++axis) {
+    Shape missing = value.shape();
+    missing[axis] = shape[axis] - missing[axis];
+    if (missing[axis] <= 0) continue;
+    value = concatenate(std::array<Value, 2>{value, Value(zeros(missing, value.dtype()))}, axis);
+  }
+  return value;
+}
+
+// Row by row `a` where `mask` [B] is true, else `b`, from which `a` may have grown.
 State where_rows(const Tensor& mask, const State& a, const State& b) {
   State chosen;
-  for (const auto& [name, value] : a.values()) chosen.set(name, where(over_rows(mask, value.rank()), value, b[name]));
+  for (const auto& [name, value] : a.values()) {
+    chosen.set(name, where(over_rows(mask, value.rank()), value, grown_to(value.shape(), b[name])));
+  }
   for (const auto& [name, value] : a.counts()) {
-    chosen.set_count(name, where(over_rows(mask, value.rank()), value, b.count(name)));
+    chosen.set_count(name, where(over_rows(mask, value.rank()), value, grown_to(value.shape(), b.count(name))));
   }
   return chosen;
 }

@@ -2,6 +2,7 @@
 
 #include <carousel/autograd/elementwise.h>
 #include <carousel/autograd/reduce.h>
+#include <carousel/nn/attention.h>
 #include <carousel/nn/functional.h>
 #include <carousel/nn/gru.h>
 #include <carousel/nn/lstm.h>
@@ -59,6 +60,20 @@ void add_recurrent(std::vector<Row>& rows) {
                   {random({2, 5, 3}), random({2, 4})}});
 }
 
+void add_attention(std::vector<Row>& rows) {
+  const AttentionOptions masked{.causal = true,
+                                .first = Tensor::from(std::vector<int64_t>{0, 1, 5, 0, 0, 2}, {2, 3}),
+                                .visible = Tensor::from({1, 1, 0, 1, 1, 0, 0, 1, 1, 1}, {2, 5}, DType::boolean),
+                                .scale = 0.7};
+  for (const auto& [name, options] : {std::pair("attention", AttentionOptions{}), {"attention_masked", masked}}) {
+    rows.push_back(
+        {Op::attention,
+         name,
+         [options = options](Inputs in) { return scaled_dot_product_attention(in[0], in[1], in[2], options); },
+         {random({2, 2, 3, 4}), random({2, 2, 5, 4}), random({2, 2, 5, 4})}});
+  }
+}
+
 }  // namespace
 
 std::vector<Row> nn_rows() {
@@ -79,6 +94,7 @@ std::vector<Row> nn_rows() {
       {Op::rms_norm, "rms_norm", [](Inputs in) { return rms_norm(in[0], in[1]); }, {random({2, 3, 4}), random({4})}});
   add_losses(rows);
   add_recurrent(rows);
+  add_attention(rows);
   return rows;
 }
 

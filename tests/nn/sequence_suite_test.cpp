@@ -5,6 +5,7 @@
 #include <carousel/autograd/reduce.h>
 #include <carousel/autograd/shape.h>
 #include <carousel/nn/registry.h>
+#include <carousel/nn/self_attention.h>
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
@@ -34,7 +35,13 @@ Member registered(const std::string& name, const std::string& kind, const std::s
           }};
 }
 
-// Every kind in the registry, then configurations of them.
+Member attention() {
+  return {"attention", [](DType dtype, Rng& rng) {
+            return std::make_unique<CausalSelfAttention>(4, CausalSelfAttentionConfig{.heads = 2}, rng, dtype);
+          }};
+}
+
+// Every kind in the registry, then configurations of them, then layers that are part of a kind.
 std::vector<Member> members() {
   std::vector<Member> all;
   for (const std::string& kind : layer_kind_names()) all.push_back(registered(kind, kind));
@@ -44,6 +51,7 @@ std::vector<Member> members() {
   all.push_back(registered("lstm_layer_norm", "lstm", R"({"layer_norm": true})"));
   all.push_back(registered("gru_reset_before", "gru", R"({"reset_after": false})"));
   all.push_back(registered("decay_learned", "decay", R"({"learned": true})"));
+  all.push_back(attention());
   return all;
 }
 
@@ -72,14 +80,21 @@ Tensor some_lengths(int64_t batch, int64_t steps) {
   return Tensor::from(lengths, {batch});
 }
 
+// The shape of a state that has grown by a few steps, along the axes that grow.
+Shape grown(Shape initial) {
+  std::replace(initial.begin() + 1, initial.end(), int64_t{0}, int64_t{3});
+  return initial;
+}
+
 // A state whose numbers are all different from zero, as leaves that gather gradients.
 State random_state(const SequenceLayer& layer, int64_t batch) {
   const State zero = layer.initial_state(batch);
   State state = zero;
   uint64_t seed = 100;
   for (const auto& [name, value] : zero.values()) {
-    state.set(name, Variable::parameter(random(value.shape(), seed++, value.dtype()) * 0.5));
+    state.set(name, Variable::parameter(random(grown(value.shape()), seed++, value.dtype()) * 0.5));
   }
+  for (const auto& [name, value] : zero.counts()) state.set_count(name, ones(grown(value.shape()), DType::int64));
   return state;
 }
 
