@@ -10,6 +10,7 @@
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
+#include <carousel/tensor/join.h>
 
 #include <algorithm>
 #include <cmath>
@@ -164,9 +165,12 @@ Tensor CausalSelfAttention::weights(const Variable& x, const State& state, const
   const NoGrad no_grad;
   const Cuts cuts(options, x.size(0), x.size(1), state["keys"].size(2));
   const Heads now = project(cuts.without_padding(x));
-  const Tensor visible = grow(state.count("visible"), ones({x.size(0), x.size(1)}, DType::int64), 1);
-  return attention_weights(now.q.value(), grow(state["keys"], now.k, 2).value(),
-                           {.causal = true, .first = cuts.first, .visible = visible.to(DType::boolean)});
+  // Not grow(): looking must not take the room that the state's next step will want.
+  const Variables keys{state["keys"], now.k};
+  const std::vector<Tensor> visible{state.count("visible"), ones({x.size(0), x.size(1)}, DType::int64)};
+  return attention_weights(
+      now.q.value(), concatenate(keys, 2).value(),
+      {.causal = true, .first = cuts.first, .visible = concatenate(visible, 1).to(DType::boolean)});
 }
 
 }  // namespace carousel

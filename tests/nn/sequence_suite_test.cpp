@@ -35,9 +35,15 @@ Member registered(const std::string& name, const std::string& kind, const std::s
           }};
 }
 
+// With weights as large as those of the other layers: N(0, 0.02) would leave little of some gradients to compare.
 Member attention() {
   return {"attention", [](DType dtype, Rng& rng) {
-            return std::make_unique<CausalSelfAttention>(4, CausalSelfAttentionConfig{.heads = 2}, rng, dtype);
+            auto layer = std::make_unique<CausalSelfAttention>(4, CausalSelfAttentionConfig{.heads = 2}, rng, dtype);
+            for (const NamedParameter& parameter : layer->parameters()) {
+              Tensor value = parameter.variable.value();
+              value.copy_(rng.normal(value.shape(), 0, 0.6, dtype));
+            }
+            return layer;
           }};
 }
 
