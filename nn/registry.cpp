@@ -1,6 +1,7 @@
 #include <carousel/nn/registry.h>
 
 #include <carousel/nn/decaying_memory.h>
+#include <carousel/nn/gpt_block.h>
 #include <carousel/nn/gru.h>
 #include <carousel/nn/lstm.h>
 #include <carousel/nn/rnn.h>
@@ -18,6 +19,22 @@ LayerKind kind(const std::string& name, const std::string& help) {
           }};
 }
 
+// A kind of block on a residual stream.
+template <class Block, class Config>
+LayerKind block(const std::string& name, const std::string& help, const ModelForm& form) {
+  return {
+      .name = name,
+      .help = help,
+      .default_config = [] { return LayerConfig::of(Config{}); },
+      .make = [name](const LayerShape& shape, const LayerConfig& config, Rng& rng) -> std::unique_ptr<SequenceLayer> {
+        check<ValueError>(shape.input_size == shape.hidden_size, name,
+                          "input and hidden size of a residual block must be one: got {} and {}", shape.input_size,
+                          shape.hidden_size);
+        return std::make_unique<Block>(shape, config.as<Config>(), rng);
+      },
+      .form = form};
+}
+
 }  // namespace
 
 const std::vector<LayerKind>& layer_kinds() {
@@ -25,6 +42,8 @@ const std::vector<LayerKind>& layer_kinds() {
       kind<Rnn, RnnConfig>("rnn", "the simple recurrent network of Elman (1990)"),
       kind<Lstm, LstmConfig>("lstm", "long short-term memory (Hochreiter, Schmidhuber 1997; Gers 2000)"),
       kind<Gru, GruConfig>("gru", "gated recurrent unit (Cho and others 2014)"),
+      block<GptBlock, GptConfig>("gpt", "the block of GPT-2: causal attention and an MLP (Radford and others 2019)",
+                                 {.residual = true, .norm = ModelForm::Norm::layer_norm, .positions = true}),
       kind<DecayingMemory, DecayingMemoryConfig>("decay", "decaying memory, h <- lambda h + W x"),
   };
   return kinds;

@@ -34,6 +34,7 @@ class CausalSelfAttention : public SequenceLayer {
   int64_t output_size() const override { return size_; }
   DType dtype() const override { return dtype_; }
   int64_t state_size(int64_t t) const override { return 2 * size_ * t; }
+  int64_t multiply_adds(int64_t t) const override { return SequenceLayer::multiply_adds(t) + 2 * size_ * t; }
   std::vector<StateShape> state_shapes(int64_t batch) const override;
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
   SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;

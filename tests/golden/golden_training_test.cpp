@@ -18,7 +18,8 @@ std::vector<Training> trainings() {
   const CharacterModelConfig recurrent{.vocabulary_size = 5, .embedding_size = 3, .hidden_size = 4};
   const CharacterModelConfig gpt{
       .vocabulary_size = 5, .embedding_size = 4, .hidden_size = 4, .layers = 2, .context = 6};
-  return {{"rnn", "{}", recurrent}, {"lstm", "{}", recurrent}, {"gru", "{}", recurrent}};
+  return {
+      {"rnn", "{}", recurrent}, {"lstm", "{}", recurrent}, {"gru", "{}", recurrent}, {"gpt", R"({"heads": 2})", gpt}};
 }
 
 // "stack.layers.0.weight_ih" is "layer.weight_ih_l0" of PyTorch's recurrent modules; other names begin without
@@ -58,7 +59,14 @@ TEST_P(GoldenTraining, TenAdamWLossesAreThoseOfPyTorch) {
     EXPECT_NEAR(norm, golden.at("norms").select(0, step).item(), tolerance(dtype)) << "step " << step;
   }
   for (const NamedParameter& parameter : model.parameters()) {
-    expect_near(parameter.variable.value(), golden.at("final." + golden_name(parameter.name)), parameter.name);
+    const Tensor ours = parameter.variable.value(), theirs = golden.at("final." + golden_name(parameter.name));
+    // The softmax does not depend on the keys' bias: its gradient is rounding alone, which Adam makes large.
+    const bool has_keys = parameter.name.ends_with("c_attn.bias");
+    for (const int64_t third : has_keys ? std::vector<int64_t>{0, 2} : std::vector<int64_t>{0}) {
+      const int64_t size = has_keys ? ours.size(0) / 3 : ours.size(0);
+      const Slice part{.start = third * size, .stop = (third + 1) * size};
+      expect_near(ours.slice(0, part), theirs.slice(0, part), parameter.name);
+    }
   }
 }
 

@@ -25,24 +25,31 @@ struct Member {
   std::function<std::unique_ptr<SequenceLayer>(DType, Rng&)> make;
 };
 
+// Weights as large as those of other layers: N(0, 0.02) would leave little of some gradients to compare.
+void enlarge(const SequenceLayer& layer, Rng& rng) {
+  for (const NamedParameter& parameter : layer.parameters()) {
+    Tensor value = parameter.variable.value();
+    value.copy_(rng.normal(value.shape(), 0, 0.6, value.dtype()));
+  }
+}
+
 // A kind as it is registered, with `config` (JSON) instead of some defaults.
 Member registered(const std::string& name, const std::string& kind, const std::string& config = "{}") {
   return {name, [kind, config](DType dtype, Rng& rng) {
             const LayerKind& found = layer_kind(kind);
             const LayerConfig layer_config = found.default_config();
             fields_from_json(kind, config, layer_config.field_list());
-            return found.make({.input_size = 3, .hidden_size = 4, .dtype = dtype}, layer_config, rng);
+            const int64_t input_size = found.form.residual ? 4 : 3;
+            auto layer = found.make({.input_size = input_size, .hidden_size = 4, .dtype = dtype}, layer_config, rng);
+            if (found.form.residual) enlarge(*layer, rng);
+            return layer;
           }};
 }
 
-// With weights as large as those of the other layers: N(0, 0.02) would leave little of some gradients to compare.
 Member attention() {
   return {"attention", [](DType dtype, Rng& rng) {
             auto layer = std::make_unique<CausalSelfAttention>(4, CausalSelfAttentionConfig{.heads = 2}, rng, dtype);
-            for (const NamedParameter& parameter : layer->parameters()) {
-              Tensor value = parameter.variable.value();
-              value.copy_(rng.normal(value.shape(), 0, 0.6, dtype));
-            }
+            enlarge(*layer, rng);
             return layer;
           }};
 }
