@@ -3,6 +3,7 @@
 #include <carousel/autograd/elementwise.h>
 #include <carousel/autograd/matmul.h>
 #include <carousel/nn/init.h>
+#include <carousel/nn/linear_recurrence.h>
 #include <carousel/tensor/factory.h>
 
 #include <cmath>
@@ -36,12 +37,20 @@ std::vector<StateShape> DecayingMemory::state_shapes(int64_t batch) const {
   return {{"h", {batch, output_size()}, dtype()}};
 }
 
+Variable DecayingMemory::lambda() const {
+  return config_.learned ? sigmoid(logit_) : Variable(full({output_size()}, config_.decay, dtype()));
+}
+
 StepResult DecayingMemory::step(const Variable& x_t, const State& state, const StepOptions& options) const {
   check_step("DecayingMemory", *this, x_t, state, options);
-  const Variable before = reset_rows(state, options.reset)["h"];
-  const Variable kept = config_.learned ? sigmoid(logit_) * before : config_.decay * before;
-  const Variable h = kept + linear(x_t, weight_, {});
+  const Variable h = lambda() * reset_rows(state, options.reset)["h"] + linear(x_t, weight_, {});
   return {.output = h, .state = {{"h", h}}};
+}
+
+SequenceResult DecayingMemory::forward(const Variable& x, const State& state, const SequenceOptions& options) const {
+  check_sequence("DecayingMemory", *this, x, state, options);
+  const Variable inputs = linear(without_padding(x, options.lengths), weight_, {});
+  return linear_recurrence(lambda(), inputs, state["h"], options);
 }
 
 }  // namespace carousel

@@ -16,8 +16,9 @@ Fields fields(DecayingMemoryConfig& config);
 ///   h_t = lambda h_{t-1} + W x_t,   y_t = h_t.
 /// The gradient of the state fades by the same lambda: d h_t / d h_{t-k} = lambda^k. Parameters: weight [H, D],
 /// U(-1/sqrt(D), 1/sqrt(D)); when lambda is learned also logit [H], lambda = sigmoid(logit), not decayed. State: h
-/// [B, H]. Runs unrolled. The constructor throws ValueError for sizes that are not positive and a decay outside [0, 1],
-/// or outside (0, 1) when it is learned.
+/// [B, H]. The forward is one node for all steps, and shows a visitor what it does: see linear_recurrence.h. The
+/// constructor throws ValueError for sizes that are not positive and a decay outside [0, 1], or outside (0, 1) when it
+/// is learned.
 class DecayingMemory : public SequenceLayer {
  public:
   DecayingMemory(int64_t input_size, int64_t hidden_size, const DecayingMemoryConfig& config, Rng& rng,
@@ -29,8 +30,11 @@ class DecayingMemory : public SequenceLayer {
   int64_t state_size(int64_t) const override { return output_size(); }
   std::vector<StateShape> state_shapes(int64_t batch) const override;
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
+  SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;
 
  private:
+  Variable lambda() const;  // [H]
+
   DecayingMemoryConfig config_;
   Variable weight_;
   Variable logit_;  // undefined unless learned

@@ -5,6 +5,7 @@
 #include <carousel/nn/attention.h>
 #include <carousel/nn/functional.h>
 #include <carousel/nn/gru.h>
+#include <carousel/nn/linear_recurrence.h>
 #include <carousel/nn/lstm.h>
 #include <carousel/nn/rnn.h>
 
@@ -58,6 +59,18 @@ void add_recurrent(std::vector<Row>& rows) {
                     return sum(square(result.output)) + sum(result.state["h"]);
                   },
                   {random({2, 5, 3}), random({2, 4})}});
+  const auto recurrence = [](Inputs in) {
+    const SequenceResult result = linear_recurrence(in[0], in[1], in[2]);
+    return sum(square(result.output)) + sum(result.state["h"]);
+  };
+  rows.push_back({Op::linear_recurrence,
+                  "linear_recurrence_one_factor",
+                  recurrence,
+                  {random({4}), random({2, 5, 4}), random({2, 4})}});
+  rows.push_back({Op::linear_recurrence,
+                  "linear_recurrence_factor_a_step",
+                  recurrence,
+                  {random({2, 5, 4}), random({2, 5, 4}), random({2, 4})}});
 }
 
 void add_attention(std::vector<Row>& rows) {

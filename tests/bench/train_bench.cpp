@@ -33,8 +33,9 @@ struct Workload {
 };
 
 const std::vector<Workload> workloads = {
-    {"rnn-tiny", "rnn", 65, 32, 1, 32, 1},
-    {"rnn", "rnn", 65, 64, 32, 256, 1},
+    {"rnn-tiny", "rnn", 65, 32, 1, 32, 1},      {"rnn", "rnn", 65, 64, 32, 256, 1},
+    {"lstm-small", "lstm", 65, 50, 50, 128, 2}, {"lstm", "lstm", 65, 128, 32, 512, 2},
+    {"gru", "gru", 65, 128, 32, 256, 2},
 };
 
 const Workload& find_workload(const std::string& name) {
