@@ -34,8 +34,8 @@ struct Results {
 
 template <class T>
 Results<T> buffers(const Case<T>& c) {
-  const size_t all = c.pre.size(), state = c.h0.size();
-  return {c.pre, std::vector<T>(state), std::vector<T>(all), std::vector<T>(all), std::vector<T>(state)};
+  const std::vector<T> all(c.all(), unwritten<T>), state(c.states(), unwritten<T>);
+  return {c.pre, state, all, all, state};
 }
 
 template <class T>

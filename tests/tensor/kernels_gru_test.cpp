@@ -39,13 +39,13 @@ template <class T>
 struct Results {
   explicit Results(const Case<T>& from)
       : gates(from.pre),
-        q(from.all()),
-        h(from.all()),
-        dgates(from.pre.size()),
-        dq(from.all()),
-        dh(from.all()),
-        h_last(from.states()),
-        dh0(from.states()) {}
+        q(from.all(), unwritten<T>),
+        h(from.all(), unwritten<T>),
+        dgates(from.pre.size(), unwritten<T>),
+        dq(from.all(), unwritten<T>),
+        dh(from.all(), unwritten<T>),
+        h_last(from.states(), unwritten<T>),
+        dh0(from.states(), unwritten<T>) {}
   bool operator==(const Results&) const = default;
 
   GruSequences<T> out() { return {gates.data(), q.data(), h.data()}; }

@@ -32,7 +32,8 @@ struct Case : RecurrenceCase {
 
 template <class T>
 struct Results {
-  explicit Results(const Case<T>& c) : h(c.b), dh(c.all()), h_last(c.states()), dh0(c.states()) {}
+  explicit Results(const Case<T>& c)
+      : h(c.b), dh(c.all(), unwritten<T>), h_last(c.states(), unwritten<T>), dh0(c.states(), unwritten<T>) {}
   bool operator==(const Results&) const = default;
 
   std::vector<T> h, dh, h_last, dh0;

@@ -47,15 +47,15 @@ template <class T>
 struct Results {
   explicit Results(const Case<T>& from)
       : gates(from.pre),
-        h(from.all()),
-        c(from.all()),
-        dh(from.all()),
-        dc(from.all()),
-        dz(from.pre.size()),
-        h_last(from.states()),
-        c_last(from.states()),
-        dh0(from.states()),
-        dc0(from.states()) {}
+        h(from.all(), unwritten<T>),
+        c(from.all(), unwritten<T>),
+        dh(from.all(), unwritten<T>),
+        dc(from.all(), unwritten<T>),
+        dz(from.pre.size(), unwritten<T>),
+        h_last(from.states(), unwritten<T>),
+        c_last(from.states(), unwritten<T>),
+        dh0(from.states(), unwritten<T>),
+        dc0(from.states(), unwritten<T>) {}
   bool operator==(const Results&) const = default;
 
   LstmStates<T> states() { return {h.data(), c.data()}; }

@@ -2,10 +2,15 @@
 
 #include <carousel/tensor/kernels/recurrence.h>
 
+#include <limits>
 #include <memory>
 #include <vector>
 
 namespace carousel::kernels {
+
+/// What results hold before a kernel has written them.
+template <class T>
+inline constexpr T unwritten = std::numeric_limits<T>::quiet_NaN();
 
 /// A sequence for the kernels of the recurrent layers, with resets here and there and rows of all lengths.
 struct RecurrenceCase {
