@@ -20,17 +20,19 @@ struct Room {
   void operator()(Storage* storage) const { delete storage; }  // NOLINT: this is a deleter
 };
 
-bool begins_in(const Room& room, const Tensor& x, int64_t axis) {
+// Whether `x` is all that lies there up to some position: then its size along the axis tells where it ends. (A view
+// that begins further on is shorter than what is taken.)
+bool fills(const Room& room, const Tensor& x, int64_t axis) {
   Shape whole = x.shape();
   whole[static_cast<int>(axis)] = room.shape[static_cast<int>(axis)];
-  return axis == room.axis && whole == room.shape && x.offset() == 0 && x.strides() == contiguous_strides(room.shape);
+  return axis == room.axis && whole == room.shape && x.strides() == contiguous_strides(room.shape);
 }
 
 // `past` with `count` more positions, which nobody has written to or will, or undefined when there is no room.
 Tensor extended(const Tensor& past, int64_t count, int64_t axis) {
   const Room* const room = std::get_deleter<Room>(past.storage());
   int64_t end = past.size(axis);
-  const bool free = room != nullptr && begins_in(*room, past, axis) && end + count <= room->shape[int(axis)] &&
+  const bool free = room != nullptr && fills(*room, past, axis) && end + count <= room->shape[int(axis)] &&
                     room->taken->compare_exchange_strong(end, end + count);
   if (!free) return {};
   Shape shape = past.shape();

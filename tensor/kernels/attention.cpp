@@ -38,14 +38,15 @@ Rows<T> rows_of(const Heads<T>& heads, int64_t b, int64_t a, int64_t begin) {
 /// What one thread works in.
 template <class T>
 struct Workspace {
-  Workspace(int64_t chunk, int64_t width)
-      : score(few_rows < chunk ? width : 0, block_rows),
-        slope(few_rows < chunk ? width : 0, block_rows),
-        sum(few_rows < chunk ? block_rows : 0, width),
-        second_sum(few_rows < chunk ? block_rows : 0, width),
-        scaled(std::max(chunk, block_rows) * width),
-        scores(tile_rows * block_rows),
-        slopes(tile_rows * block_rows),
+  /// For chunks of `chunk` rows. Little is taken where they are few, since generating asks for one row at a time.
+  Workspace(int64_t chunk, const AttentionShape& s)
+      : score(few_rows < chunk ? s.width : 0, block_rows),
+        slope(few_rows < chunk ? s.width : 0, block_rows),
+        sum(few_rows < chunk ? block_rows : 0, s.width),
+        second_sum(few_rows < chunk ? block_rows : 0, s.width),
+        scaled(std::max(chunk, std::min(block_rows, s.queries)) * s.width),
+        scores(std::min(chunk, tile_rows) * block_rows),
+        slopes(std::min(chunk, tile_rows) * block_rows),
         most(chunk),
         total(chunk) {}
 
@@ -66,7 +67,7 @@ void for_each_chunk(const AttentionShape& s, int64_t length, const Body& body) {
   const int64_t shares = std::min<int64_t>(tasks, threads_for(work));
   std::vector<Workspace<T>> workspaces;
   workspaces.reserve(static_cast<size_t>(shares));
-  for (int64_t i = 0; i < shares; ++i) workspaces.emplace_back(std::min(length, chunk_rows), s.width);
+  for (int64_t i = 0; i < shares; ++i) workspaces.emplace_back(std::min(length, chunk_rows), s);
   // Every thread takes each so-manieth chunk: under a causal mask later ones are more work.
   const auto run_share = [&](int64_t share) {
     for (int64_t task = share; task < tasks; task += shares) {
@@ -136,7 +137,10 @@ struct Block {
     }
   }
 
-  bool finite(const Rows<const T>& rows) const { return rows_finite(range.size(), width, rows.data, rows.stride); }
+  /// Whether 0 times any number of the block is 0; of a block for few rows it is not worth asking.
+  bool finite(const Rows<const T>& rows) const {
+    return !few && rows_finite(range.size(), width, rows.data, rows.stride);
+  }
 };
 
 /// Takes a row of scores into the running softmax: s becomes exp(s - maximum), and y and the sum what they would be had

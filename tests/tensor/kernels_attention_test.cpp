@@ -101,13 +101,7 @@ std::vector<double> finite_or_zero(std::vector<double> numbers) {
 }
 
 template <class T>
-void compare_with_plain(const Sizes& sizes, bool causal, Mask mask) {
-  SCOPED_TRACE(testing::Message() << "B " << sizes.batch << " A " << sizes.heads << " T " << sizes.queries << " S "
-                                  << sizes.keys << " hd " << sizes.width << " causal " << causal << " mask "
-                                  << static_cast<int>(mask));
-  const Case<T> c(sizes, causal, mask);
-  const Results<T> r = run(c);
-  const Results<double> exact = run(wide(c, sizes, causal, mask), true);
+void compare(const Results<T>& r, const Results<double>& exact, const Sizes& sizes) {
   // A score adds the roundings of hd products of numbers near 1, a sum of probabilities those of S / 128 + 136 terms of
   // a sum that is 1; gradients are sums over up to 300 of such numbers times dy, of which a few standard deviations.
   const double bound = 200 * static_cast<double>(sizes.width + 20) * rounding<T>;
@@ -119,19 +113,27 @@ void compare_with_plain(const Sizes& sizes, bool causal, Mask mask) {
   EXPECT_LE(largest_difference(wide(r.dv), exact.dv), bound);
 }
 
+template <class T>
+void compare_with_plain(const Sizes& sizes, bool causal, Mask mask) {
+  SCOPED_TRACE(testing::Message() << "B " << sizes.batch << " A " << sizes.heads << " T " << sizes.queries << " S "
+                                  << sizes.keys << " hd " << sizes.width << " causal " << causal << " mask "
+                                  << static_cast<int>(mask));
+  const Case<T> c(sizes, causal, mask);
+  const Results<double> exact = run(wide(c, sizes, causal, mask), true);
+  for_each_target([&] { compare(run(c), exact, sizes); });
+}
+
 TYPED_TEST(Attention, EqualsThePlainLoops) {
-  for_each_target([] {
-    for (const Mask mask : {Mask::none, Mask::first, Mask::row, Mask::pairs, Mask::everything}) {
-      for (const bool causal : {false, true}) {
-        compare_with_plain<TypeParam>({2, 2, 9, 9, 4}, causal, mask);
-        compare_with_plain<TypeParam>({1, 1, 300, 300, 8}, causal, mask);  // chunks, blocks and tiles
-        compare_with_plain<TypeParam>({2, 3, 70, 141, 33}, causal, mask);  // a cache before them
-        compare_with_plain<TypeParam>({2, 1, 20, 7, 5}, causal, mask);     // fewer keys than queries
-        compare_with_plain<TypeParam>({2, 2, 1, 290, 64}, causal, mask);   // one query
-        compare_with_plain<TypeParam>({1, 2, 257, 3, 16}, causal, mask);   // few keys, and a chunk of one query
-      }
+  for (const Mask mask : {Mask::none, Mask::first, Mask::row, Mask::pairs, Mask::everything}) {
+    for (const bool causal : {false, true}) {
+      compare_with_plain<TypeParam>({2, 2, 9, 9, 4}, causal, mask);
+      compare_with_plain<TypeParam>({1, 1, 300, 300, 8}, causal, mask);  // chunks, blocks and tiles
+      compare_with_plain<TypeParam>({2, 3, 70, 141, 33}, causal, mask);  // a cache before them
+      compare_with_plain<TypeParam>({2, 1, 20, 7, 5}, causal, mask);     // fewer keys than queries
+      compare_with_plain<TypeParam>({2, 2, 1, 290, 64}, causal, mask);   // one query
+      compare_with_plain<TypeParam>({1, 2, 257, 3, 16}, causal, mask);   // few keys, and a chunk of one query
     }
-  });
+  }
 }
 
 TYPED_TEST(Attention, FloatsFollowDoublesTo1e5) {
@@ -242,6 +244,23 @@ TYPED_TEST(Attention, AQueryThatSeesNothingGivesZeros) {
     EXPECT_EQ(step_of(r.dq, c, queries, 0, 2), std::vector<T>(16, 0));
     EXPECT_TRUE(finite(r.dk) && finite(r.dv));
   }
+}
+
+TYPED_TEST(Attention, AQueryWhoseScoresAllOverflowGivesZeros) {
+  using T = TypeParam;
+  Case<T> c({1, 1, 3, 9, 2}, false, Mask::none);
+  const T huge = std::sqrt(std::numeric_limits<T>::max());
+  for (int64_t j = 0; j < 9; ++j) {
+    for (int64_t i = 0; i < 2; ++i) {
+      c.number(1, 0, 0, j, i) = -4 * huge;
+      for (const int64_t t : {0, 1, 2}) c.number(0, 0, 0, t, i) = t == 1 ? huge : 0;
+    }
+  }
+  const Results<T> r = run(c);
+  EXPECT_EQ(r.lse[1], -std::numeric_limits<T>::infinity());
+  EXPECT_EQ(step_of(r.y, c, 3, 0, 1), std::vector<T>(2, 0));
+  EXPECT_EQ(step_of(r.dq, c, 3, 0, 1), std::vector<T>(2, 0));
+  EXPECT_TRUE(finite(r.dk) && finite(r.dv));
 }
 
 TYPED_TEST(Attention, TakesEmptySizes) {
