@@ -52,14 +52,16 @@ void check_step(std::string_view layer, const SequenceLayer& self, const Variabl
 void check_sequence(std::string_view layer, const SequenceLayer& self, const Variable& x, const State& state,
                     const SequenceOptions& options) {
   check_input(layer, self, x, "[B, T, D]", 3);
-  const int64_t batch = x.size(0);
-  const int64_t steps = x.size(1);
-  check_state(layer, self, state, batch);
-  check_option(layer, "reset", options.reset, {batch, steps}, DType::boolean);
-  check_option(layer, "lengths", options.lengths, {batch}, DType::int64);
+  check_state(layer, self, state, x.size(0));
+  check_options(layer, x.size(0), x.size(1), options);
+}
+
+void check_options(std::string_view operation, int64_t batch, int64_t steps, const SequenceOptions& options) {
+  check_option(operation, "reset", options.reset, {batch, steps}, DType::boolean);
+  check_option(operation, "lengths", options.lengths, {batch}, DType::int64);
   if (!options.lengths.defined()) return;
   for (const int64_t length : options.lengths.to_vector<int64_t>()) {
-    check<ValueError>(length >= 0 && length <= steps, layer, "lengths must be in [0, {}]: got {}", steps, length);
+    check<ValueError>(length >= 0 && length <= steps, operation, "lengths must be in [0, {}]: got {}", steps, length);
   }
 }
 

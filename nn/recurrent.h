@@ -3,6 +3,8 @@
 #include <carousel/autograd/record.h>
 #include <carousel/nn/sequence_layer.h>
 
+#include <algorithm>
+
 /// Inside a fused recurrent layer: what stands around its kernel, whatever the kernel computes. Sequences are
 /// time-major here, [T, B, ..] without gaps, and G is the width of what the kernel gets for a step (H, or its gates).
 namespace carousel::kernels {
@@ -12,6 +14,18 @@ namespace carousel::recurrent {
 
 /// Steps that a visitor is shown at once, so that looking at a long sequence takes little memory.
 constexpr int64_t visited_steps = 32;
+
+/// Calls `body(first, last)` for the blocks of steps first .. last - 1 that backward goes through, the last one first:
+/// all steps at once, or when somebody looks, `visited_steps` at a time.
+template <class Body>
+void for_each_block_backward(int64_t steps, bool look, const Body& body) {
+  const int64_t block = look ? visited_steps : std::max<int64_t>(steps, 1);
+  for (int64_t last = steps; last > 0;) {
+    const int64_t first = (last - 1) / block * block;
+    body(first, last);
+    last = first;
+  }
+}
 
 /// [B, T, ..] as [T, B, ..] without gaps; undefined stays undefined.
 Tensor time_major(const Tensor& x);

@@ -91,6 +91,8 @@ State reset_rows(const State& state, const Tensor& reset);
 /// fit.
 void check_sequence(std::string_view layer, const SequenceLayer& self, const Variable& x, const State& state,
                     const SequenceOptions& options);
+/// The part of it about the options alone: reset bool [B, T], lengths int64 [B], each in [0, T].
+void check_options(std::string_view operation, int64_t batch, int64_t steps, const SequenceOptions& options);
 /// The same for one step: x_t [B, D].
 void check_step(std::string_view layer, const SequenceLayer& self, const Variable& x_t, const State& state,
                 const StepOptions& options);

@@ -3,11 +3,13 @@
 #include <carousel/autograd/elementwise.h>
 #include <carousel/autograd/reduce.h>
 #include <carousel/nn/attention.h>
+#include <carousel/nn/causal_conv.h>
 #include <carousel/nn/functional.h>
 #include <carousel/nn/gru.h>
 #include <carousel/nn/linear_recurrence.h>
 #include <carousel/nn/lstm.h>
 #include <carousel/nn/rnn.h>
+#include <carousel/nn/selective_scan.h>
 
 namespace carousel::test {
 namespace {
@@ -87,6 +89,37 @@ void add_attention(std::vector<Row>& rows) {
   }
 }
 
+void add_state_space(std::vector<Row>& rows) {
+  rows.push_back({Op::causal_conv,
+                  "causal_conv",
+                  [](Inputs in) {
+                    const CausalConvResult result = causal_conv(in[0], in[1], in[2], in[3]);
+                    return sum(square(result.output)) + sum(square(result.window));
+                  },
+                  {random({2, 5, 3}), random({2, 3, 3}), random({3, 4}), random({3})}});
+  const auto scan = [](Inputs in) {
+    const ScanResult result =
+        selective_scan({.u = in[0], .dt = in[1], .a = in[2], .b = in[3], .c = in[4], .d = in[5]}, in[6]);
+    return sum(square(result.output)) + sum(square(result.state));
+  };
+  // 20 steps: backward makes the states of two blocks again.
+  rows.push_back({Op::selective_scan,
+                  "selective_scan",
+                  scan,
+                  {random({2, 20, 3}), random({2, 20, 3}, 0, 1), random({3, 2}, -2, 0), random({2, 20, 2}),
+                   random({2, 20, 2}), random({3}), random({2, 3, 2})}});
+  rows.push_back({Op::selective_scan,
+                  "selective_scan_fixed",
+                  scan,
+                  {random({2, 20, 3}), random({2, 20, 3}, 0, 1), random({3, 2}, -2, 0), random({3, 2}), random({3, 2}),
+                   random({3}), random({2, 3, 2})}});
+  rows.push_back({Op::selective_scan,
+                  "selective_scan_underflow",
+                  scan,
+                  {random({1, 3, 2}), random({1, 3, 2}, 0.9, 1), random({2, 2}, -2000, -1000), random({1, 3, 2}),
+                   random({1, 3, 2}), random({2}), random({1, 2, 2})}});
+}
+
 }  // namespace
 
 std::vector<Row> nn_rows() {
@@ -108,6 +141,7 @@ std::vector<Row> nn_rows() {
   add_losses(rows);
   add_recurrent(rows);
   add_attention(rows);
+  add_state_space(rows);
   return rows;
 }
 
