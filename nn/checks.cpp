@@ -58,9 +58,13 @@ void check_sequence(std::string_view layer, const SequenceLayer& self, const Var
 
 void check_options(std::string_view operation, int64_t batch, int64_t steps, const SequenceOptions& options) {
   check_option(operation, "reset", options.reset, {batch, steps}, DType::boolean);
-  check_option(operation, "lengths", options.lengths, {batch}, DType::int64);
-  if (!options.lengths.defined()) return;
-  for (const int64_t length : options.lengths.to_vector<int64_t>()) {
+  check_lengths(operation, options.lengths, batch, steps);
+}
+
+void check_lengths(std::string_view operation, const Tensor& lengths, int64_t batch, int64_t steps) {
+  check_option(operation, "lengths", lengths, {batch}, DType::int64);
+  if (!lengths.defined()) return;
+  for (const int64_t length : lengths.to_vector<int64_t>()) {
     check<ValueError>(length >= 0 && length <= steps, operation, "lengths must be in [0, {}]: got {}", steps, length);
   }
 }

@@ -82,10 +82,11 @@ State reset_rows(const State& state, const Tensor& reset) {
   return reset.defined() ? where_rows(reset, nothing_like(state), state) : state;
 }
 
+Tensor before_end(const Tensor& lengths, int64_t steps) { return less(arange(steps), lengths.unsqueeze(1)); }
+
 Variable zero_after_end(const Variable& x, const Tensor& lengths) {
   if (!lengths.defined()) return x;
-  const Tensor ended = less_equal(lengths.unsqueeze(1), arange(x.size(1)).unsqueeze(0));
-  return where(over_rows(ended, x.rank()), Variable(zeros({}, x.dtype())), x);
+  return where(over_rows(before_end(lengths, x.size(1)), x.rank()), x, Variable(zeros({}, x.dtype())));
 }
 
 int64_t SequenceLayer::multiply_adds(int64_t) const {

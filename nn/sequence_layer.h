@@ -96,5 +96,10 @@ void check_options(std::string_view operation, int64_t batch, int64_t steps, con
 /// The same for one step: x_t [B, D].
 void check_step(std::string_view layer, const SequenceLayer& self, const Variable& x_t, const State& state,
                 const StepOptions& options);
+/// Throws unless `lengths` is undefined, or int64 [B] with values in [0, steps].
+void check_lengths(std::string_view layer, const Tensor& lengths, int64_t batch, int64_t steps);
+
+/// Whether step t of row b stands before the row's end, t < lengths[b]: bool [B, steps].
+Tensor before_end(const Tensor& lengths, int64_t steps);
 
 }  // namespace carousel

@@ -50,6 +50,33 @@ def recurrent(name, kind, **options):
     write(f"{name}.json", tensors)
 
 
+def bidirectional(name, kind):
+    """One layer in both directions, B = 3, T = 4, D = 2, H = 3, read whole, then packed to lengths 2, 4, 1; outputs,
+    final states, and every gradient under random cotangents."""
+    torch.manual_seed(3)
+    layer = kind(2, 3, batch_first=True, bidirectional=True)
+    states = ["h", "c"] if kind is nn.LSTM else ["h"]
+    x = torch.randn(3, 4, 2, requires_grad=True)
+    starts = [torch.randn(2, 3, 3, requires_grad=True) for _ in states]
+    dy, dends = torch.randn(3, 4, 6), [torch.randn(2, 3, 3) for _ in states]
+    lengths = torch.tensor([2, 4, 1])
+    tensors = {"x": x, "dy": dy, "lengths": lengths} | dict(layer.named_parameters())
+    for state, start, dend in zip(states, starts, dends):
+        tensors |= {state + "0": start, "d" + state: dend}
+    for way in ("whole", "packed"):
+        read = x if way == "whole" else nn.utils.rnn.pack_padded_sequence(x, lengths, True, enforce_sorted=False)
+        y, ends = layer(read, tuple(starts) if kind is nn.LSTM else starts[0])
+        if way == "packed":
+            y, _ = nn.utils.rnn.pad_packed_sequence(y, batch_first=True)
+        ends = ends if kind is nn.LSTM else (ends,)
+        leaves = {"x": x} | {s + "0": start for s, start in zip(states, starts)} | dict(layer.named_parameters())
+        loss = (y * dy).sum() + sum((end * dend).sum() for end, dend in zip(ends, dends))
+        gradients = torch.autograd.grad(loss, list(leaves.values()))
+        tensors |= {f"{way}.y": y} | {f"{way}.{s}": end for s, end in zip(states, ends)}
+        tensors |= {f"{way}.grad.{leaf}": gradient for leaf, gradient in zip(leaves, gradients)}
+    write(f"{name}.json", tensors)
+
+
 def layer_norm():
     """Outputs and every gradient."""
     torch.manual_seed(3)
@@ -180,6 +207,8 @@ if __name__ == "__main__":
     recurrent("rnn_relu", nn.RNN, nonlinearity="relu")
     recurrent("lstm", nn.LSTM)
     recurrent("gru", nn.GRU)
+    bidirectional("bidirectional_lstm", nn.LSTM)
+    bidirectional("bidirectional_gru", nn.GRU)
     layer_norm()
     dot_product_attention()
     gpt_block()
