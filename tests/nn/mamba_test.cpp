@@ -200,6 +200,18 @@ TEST(Mamba, GradientReachesTheInitialWindowAndState) {
   }
 }
 
+TEST(Mamba, AGradientBehindTheEndOfARowDoesNotMatter) {
+  Rng rng(10);
+  const Mamba layer(4, {.state_size = 2}, 1, rng, DType::float64);
+  const Variable x = Variable::parameter(rng.normal({2, 5, 4}, 0, 1, DType::float64));
+  Tensor weights = ones({2, 5, 4}, DType::float64);
+  weights.select(0, 1).slice(0, {.start = 3}).fill_(NAN);
+  const SequenceOptions options{.lengths = Tensor::from(std::vector<int64_t>{5, 3})};
+  sum(layer.forward(x, layer.initial_state(2), options).output * Variable(weights)).backward();
+  EXPECT_TRUE(all_finite(x.grad()));
+  for (const auto& [name, parameter] : by_name(layer)) EXPECT_TRUE(all_finite(parameter.variable.grad())) << name;
+}
+
 TEST(Mamba, ErrorsNameTheLayerTheRuleAndTheValues) {
   Rng rng(9);
   test::expect_error<ValueError>([&] { Mamba(0, {}, 1, rng); }, {"[Mamba]", "positive", "0 and 1"});

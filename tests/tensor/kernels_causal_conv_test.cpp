@@ -35,17 +35,18 @@ struct Case {
   std::vector<T> x, window, weight, bias, dy, dwindow_last;
 };
 
+/// Filled with a number that none of them may keep.
 template <class T>
 struct Results {
   explicit Results(const Case<T>& c)
-      : y(c.x.size()),
-        window_last(c.window.size()),
-        dx(c.x.size()),
-        dweight(c.weight.size()),
-        dbias(c.bias.size()),
-        dwindow(c.window.size()),
-        windows(c.shape.steps * c.window.size()),
-        dwindows(windows.size()) {}
+      : y(c.x.size(), 77),
+        window_last(c.window.size(), 77),
+        dx(c.x.size(), 77),
+        dweight(c.weight.size(), 77),
+        dbias(c.bias.size(), 77),
+        dwindow(c.window.size(), 77),
+        windows(c.shape.steps * c.window.size(), 77),
+        dwindows(windows.size(), 77) {}
 
   /// The windows seen begin with those of step `first`.
   CausalConvGradients<T> gradients(int64_t first = 0) {
@@ -138,7 +139,7 @@ TYPED_TEST(CausalConv, BackwardInBlocksIsBackwardAtOnce) {
   causal_conv_backward(c.shape, 5, 9, c.x.data(), c.window.data(), c.weight.data(), c.dy.data(), c.dwindow_last.data(),
                        late.gradients(5));
   const std::vector<T> between = late.dwindow;
-  std::copy(late.dx.begin(), late.dx.end(), blocks.dx.begin());
+  std::copy(late.dx.begin(), late.dx.end(), blocks.dx.begin());  // the later steps are good
   causal_conv_backward(c.shape, 0, 5, c.x.data(), c.window.data(), c.weight.data(), c.dy.data(), between.data(),
                        blocks.gradients());
   for (size_t i = 0; i < late.dweight.size(); ++i) blocks.dweight[i] += late.dweight[i];
