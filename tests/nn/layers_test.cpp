@@ -43,6 +43,16 @@ TEST(Linear, NamesDecayAndBounds) {
   expect_error<ValueError>([&] { Linear(0, 3, {}, rng); }, {"[Linear]", "0 and 3"});
 }
 
+TEST(Linear, DrawsNormalWeightsWithADeviation) {
+  Rng rng(7);
+  const Linear layer(64, 64, {.deviation = 0.02}, rng);
+  const auto parameters = layer.parameters();
+  // 4096 draws: the deviation is met to 1 / sqrt(2 * 4096), about 1.1 %; four times that.
+  EXPECT_NEAR(norm(parameters[0].variable.value()) / 64, 0.02, 0.045 * 0.02);
+  EXPECT_GT(max(abs(parameters[0].variable.value())).item(), 0.05);  // as uniform numbers it would be 0.035
+  EXPECT_TRUE(identical(parameters[1].variable.value(), zeros({64})));
+}
+
 TEST(Embedding, LooksRowsUp) {
   Rng rng(3);
   const Embedding layer(5, 3, {}, rng);
