@@ -80,7 +80,7 @@ TYPED_TEST(PackedProduct, PackingAgainReplacesTheMatrix) {
   const auto a = random_numbers<T>(3 * 50, 1), w = random_numbers<T>(50 * 70, 2);
   for_each_target([&] {
     PackedMatrix<T> packed(50, 70);
-    for (const auto [k, n] : {std::pair<int64_t, int64_t>{50, 70}, {20, 70}, {50, 9}, {7, 1}}) {
+    for (const auto& [k, n] : {std::pair<int64_t, int64_t>{50, 70}, {20, 70}, {50, 9}, {7, 1}}) {
       std::vector<T> again(3 * n), fresh(3 * n);
       packed.pack(k, n, w.data(), 1, k);
       packed.multiply(3, a.data(), k, again.data(), n, Into::overwrite);
