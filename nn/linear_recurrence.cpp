@@ -34,7 +34,7 @@ void check_operands(const Variable& a, const Variable& b, const Variable& h0, co
 Tensor factors_of(const Tensor& a) { return a.rank() == 1 ? a.contiguous() : time_major(a); }
 
 template <class T>
-kernels::Factors<T> kernel_factors(const Tensor& a) {
+kernels::RecurrenceFactors<T> kernel_factors(const Tensor& a) {
   return {.a = a.data<T>(), .stride = a.rank() == 1 ? 0 : a.size(2)};
 }
 

@@ -11,7 +11,7 @@ namespace {
 template <class T>
 class Rows : RowShare {
  public:
-  Rows(const RowShare& rows, Factors<T> factors) : RowShare(rows), factors_(factors) {}
+  Rows(const RowShare& rows, RecurrenceFactors<T> factors) : RowShare(rows), factors_(factors) {}
 
   /// `zeros` is [H].
   void forward(const T* h0, T* h, T* h_last, const T* zeros) const {
@@ -41,7 +41,7 @@ class Rows : RowShare {
   }
 
  private:
-  const Factors<T> factors_;
+  const RecurrenceFactors<T> factors_;
 };
 
 /// A number of the state costs what some of the products that share_rows counts would.
@@ -50,7 +50,7 @@ constexpr int64_t products_per_number = 8;
 }  // namespace
 
 template <class T>
-void linear_recurrence(const Recurrence& sequence, Factors<T> factors, const T* h0, T* h, T* h_last) {
+void linear_recurrence(const Recurrence& sequence, RecurrenceFactors<T> factors, const T* h0, T* h, T* h_last) {
   const std::vector<T> zeros(sequence.hidden);
   share_rows(sequence, products_per_number, [&](int64_t begin, int64_t end) {
     Rows<T>({sequence, begin, end}, factors).forward(h0, h, h_last, zeros.data());
@@ -58,23 +58,24 @@ void linear_recurrence(const Recurrence& sequence, Factors<T> factors, const T* 
 }
 
 template <class T>
-void linear_recurrence_backward(const Recurrence& sequence, Factors<T> factors, const T* dy, const T* dh_last, T* dh,
-                                T* dh0) {
+void linear_recurrence_backward(const Recurrence& sequence, RecurrenceFactors<T> factors, const T* dy, const T* dh_last,
+                                T* dh, T* dh0) {
   share_rows(sequence, products_per_number, [&](int64_t begin, int64_t end) {
     Rows<T>({sequence, begin, end}, factors).backward(dy, dh_last, dh, dh0);
   });
 }
 
-template void linear_recurrence(const Recurrence&, Factors<float>, const float*, float*, float*);
-template void linear_recurrence(const Recurrence&, Factors<double>, const double*, double*, double*);
-template void linear_recurrence_backward(const Recurrence&, Factors<float>, const float*, const float*, float*, float*);
-template void linear_recurrence_backward(const Recurrence&, Factors<double>, const double*, const double*, double*,
-                                         double*);
+template void linear_recurrence(const Recurrence&, RecurrenceFactors<float>, const float*, float*, float*);
+template void linear_recurrence(const Recurrence&, RecurrenceFactors<double>, const double*, double*, double*);
+template void linear_recurrence_backward(const Recurrence&, RecurrenceFactors<float>, const float*, const float*,
+                                         float*, float*);
+template void linear_recurrence_backward(const Recurrence&, RecurrenceFactors<double>, const double*, const double*,
+                                         double*, double*);
 
 namespace plain {
 
 template <class T>
-void linear_recurrence(const Recurrence& s, Factors<T> factors, const T* h0, T* h, T* h_last) {
+void linear_recurrence(const Recurrence& s, RecurrenceFactors<T> factors, const T* h0, T* h, T* h_last) {
   for (int64_t b = 0; b < s.batch; ++b) {
     for (int64_t i = 0; i < s.hidden; ++i) {
       T state = h0[b * s.hidden + i];
@@ -89,7 +90,8 @@ void linear_recurrence(const Recurrence& s, Factors<T> factors, const T* h0, T* 
 }
 
 template <class T>
-void linear_recurrence_backward(const Recurrence& s, Factors<T> factors, const T* dy, const T* dh_last, T* dh, T* dh0) {
+void linear_recurrence_backward(const Recurrence& s, RecurrenceFactors<T> factors, const T* dy, const T* dh_last, T* dh,
+                                T* dh0) {
   for (int64_t b = 0; b < s.batch; ++b) {
     for (int64_t i = 0; i < s.hidden; ++i) {
       T state = dh_last == nullptr ? 0 : dh_last[b * s.hidden + i];
@@ -105,11 +107,12 @@ void linear_recurrence_backward(const Recurrence& s, Factors<T> factors, const T
   }
 }
 
-template void linear_recurrence(const Recurrence&, Factors<float>, const float*, float*, float*);
-template void linear_recurrence(const Recurrence&, Factors<double>, const double*, double*, double*);
-template void linear_recurrence_backward(const Recurrence&, Factors<float>, const float*, const float*, float*, float*);
-template void linear_recurrence_backward(const Recurrence&, Factors<double>, const double*, const double*, double*,
-                                         double*);
+template void linear_recurrence(const Recurrence&, RecurrenceFactors<float>, const float*, float*, float*);
+template void linear_recurrence(const Recurrence&, RecurrenceFactors<double>, const double*, double*, double*);
+template void linear_recurrence_backward(const Recurrence&, RecurrenceFactors<float>, const float*, const float*,
+                                         float*, float*);
+template void linear_recurrence_backward(const Recurrence&, RecurrenceFactors<double>, const double*, const double*,
+                                         double*, double*);
 
 }  // namespace plain
 }  // namespace carousel::kernels

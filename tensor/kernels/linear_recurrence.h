@@ -18,7 +18,7 @@ namespace carousel::kernels {
 
 /// a, [T, B, H] with a stride of H, or [H] for all steps and rows with a stride of 0.
 template <class T>
-struct Factors {
+struct RecurrenceFactors {
   const T* a;
   int64_t stride;
 
@@ -28,20 +28,20 @@ struct Factors {
 /// `h` holds b on entry and the states afterwards; h0 and h_last [B, H] are those before and after, h_last apart from
 /// the zeros of rows that have ended.
 template <class T>
-void linear_recurrence(const Recurrence& sequence, Factors<T> factors, const T* h0, T* h, T* h_last);
+void linear_recurrence(const Recurrence& sequence, RecurrenceFactors<T> factors, const T* h0, T* h, T* h_last);
 
 /// dy [T, B, H] and dh_last [B, H] are the gradients that arrive at the states and at h_last; null stands for zeros.
 /// dh [T, B, H] and dh0 [B, H] (not dh_last's memory) are written, dh with zeros after a row's end.
 template <class T>
-void linear_recurrence_backward(const Recurrence& sequence, Factors<T> factors, const T* dy, const T* dh_last, T* dh,
-                                T* dh0);
+void linear_recurrence_backward(const Recurrence& sequence, RecurrenceFactors<T> factors, const T* dy, const T* dh_last,
+                                T* dh, T* dh0);
 
 namespace plain {
 template <class T>
-void linear_recurrence(const Recurrence& sequence, Factors<T> factors, const T* h0, T* h, T* h_last);
+void linear_recurrence(const Recurrence& sequence, RecurrenceFactors<T> factors, const T* h0, T* h, T* h_last);
 template <class T>
-void linear_recurrence_backward(const Recurrence& sequence, Factors<T> factors, const T* dy, const T* dh_last, T* dh,
-                                T* dh0);
+void linear_recurrence_backward(const Recurrence& sequence, RecurrenceFactors<T> factors, const T* dy, const T* dh_last,
+                                T* dh, T* dh0);
 }  // namespace plain
 
 }  // namespace carousel::kernels

@@ -24,7 +24,7 @@ struct Case : RecurrenceCase {
         dy(random_numbers<T>(all(), 4)),
         dh_last(random_numbers<T>(states(), 5)) {}
 
-  Factors<T> factors() const { return {a.data(), stride}; }
+  RecurrenceFactors<T> factors() const { return {a.data(), stride}; }
 
   int64_t stride;
   std::vector<T> a, h0, b, dy, dh_last;
