@@ -204,12 +204,11 @@ class Rows : RowShare {
       add_outputs(t, dy, dh0);
       note<T>(t, dh0, gradients.h);
       clear_ended(t, gradients.gates, width_);
-      clear_ended(t, gradients.q, n_);
       for_live_rows(t, [&](int64_t b) { gru_backward_state(n_, row_at(t, b)); });
       if (form_ == GruForm::reset_before) {
         weights_.candidate.multiply(count(), gates + 2 * n_, width_, dq, n_, Into::overwrite);
-        clear_ended(t, gradients.q, n_);  // 0 times a weight that is not finite
       }
+      clear_ended(t, gradients.q, n_);
       for_live_rows(t, [&](int64_t b) { gru_backward_gates(n_, row_at(t, b)); });
       if (form_ == GruForm::reset_after) {
         weights_.candidate.multiply(count(), dq, n_, state, n_, Into::accumulate);

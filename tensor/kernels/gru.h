@@ -55,8 +55,8 @@ void gru_forward(const Recurrence& sequence, GruForm form, const GruWeights<T>& 
                  GruSequences<T> out, T* h_last);
 
 /// dy [T, B, H] and dh_last [B, H] are the gradients that arrive at the outputs and at h_last; null stands for zeros.
-/// `gradients` and dh0 [B, H] (not dh_last's memory) are written; gradients.h may be null, else it is the total
-/// derivative of the loss with respect to the state that each step made, 0 after a row's end. The last steps of a
+/// `gradients` and dh0 [B, H] (not dh_last's memory) are written, with zeros after a row's end; gradients.h may be
+/// null, else it is the total derivative of the loss with respect to the state that each step made. The last steps of a
 /// sequence may go first, in a call of their own, whose dh0 is the dh_last of the steps before; h0 is then the state
 /// before them.
 template <class T>
