@@ -91,9 +91,9 @@ Gradients backward(const Inputs& in, std::span<const Tensor> dys, const Sequence
                 .dbias = zeros({in.weight.size(0)}, dtype),
                 .dwindow = dys[1].defined() ? dys[1].contiguous() : dys[1]};
   const auto run = dtype == DType::float32 ? run_block<float> : run_block<double>;
-  for_each_block_backward(
-      in.x.size(0), look.visitor != nullptr,
-      [&in, &dy, &look, &sums, run](int64_t first, int64_t last) { run(in, dy, first, last, look, sums); });
+  for (const auto& [first, steps] : blocks_backward(in.x.size(0), look.visitor != nullptr)) {
+    run(in, dy, first, first + steps, look, sums);
+  }
   return {sums.dx.transpose(0, 1), sums.dwindow, sums.dweight, sums.dbias};
 }
 

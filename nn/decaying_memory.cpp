@@ -49,7 +49,7 @@ StepResult DecayingMemory::step(const Variable& x_t, const State& state, const S
 
 SequenceResult DecayingMemory::forward(const Variable& x, const State& state, const SequenceOptions& options) const {
   check_sequence("DecayingMemory", *this, x, state, options);
-  const Variable inputs = linear(without_padding(x, options.lengths), weight_, {});
+  const Variable inputs = linear(zero_after_end(x, options.lengths), weight_, {});
   return linear_recurrence(lambda(), inputs, state["h"], options);
 }
 

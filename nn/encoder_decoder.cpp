@@ -75,7 +75,7 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, const LayerCo
   const auto make_layer = [&kind, &layer, &rng, hidden, dtype](int64_t input_size) {
     return kind.make({input_size, hidden, dtype}, layer, rng);
   };
-  source_embedding_ = std::make_unique<Embedding>(config.source_vocabulary, embedding, rng, dtype);
+  source_embedding_ = std::make_unique<Embedding>(config.source_vocabulary, embedding, Embedding::Config{}, rng, dtype);
   add_child("source_embedding", *source_embedding_);
   if (attends) {
     auto ahead = make_layer(embedding);
@@ -87,7 +87,7 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, const LayerCo
     encoder_ = make_layer(embedding);
     add_child("encoder", *encoder_);
   }
-  target_embedding_ = std::make_unique<Embedding>(config.target_vocabulary, embedding, rng, dtype);
+  target_embedding_ = std::make_unique<Embedding>(config.target_vocabulary, embedding, Embedding::Config{}, rng, dtype);
   decoder_ = make_layer(embedding + context);
   head_ = std::make_unique<Linear>(hidden + context, config.target_vocabulary, Linear::Config{}, rng, dtype);
   add_child("target_embedding", *target_embedding_);

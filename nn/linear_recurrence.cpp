@@ -96,10 +96,4 @@ SequenceResult linear_recurrence(const Variable& a, const Variable& b, const Var
   return {results[0], {{"h", results[1]}}};
 }
 
-Variable without_padding(const Variable& x, const Tensor& lengths) {
-  if (!lengths.defined()) return x;
-  const Tensor ended = less_equal(lengths.unsqueeze(1), arange(x.size(1)));  // [B, T]
-  return where(ended.unsqueeze(-1), Variable(zeros({}, x.dtype())), x);
-}
-
 }  // namespace carousel

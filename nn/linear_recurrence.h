@@ -14,8 +14,4 @@ namespace carousel {
 SequenceResult linear_recurrence(const Variable& a, const Variable& b, const Variable& h0,
                                  const SequenceOptions& options = {});
 
-/// x [B, T, D] with zeros behind the end of each row (`lengths` [B]); as it came when `lengths` is undefined. What a
-/// layer makes a and b from, since the gradient of a weight would gather 0 times what stands there.
-Variable without_padding(const Variable& x, const Tensor& lengths);
-
 }  // namespace carousel

@@ -35,13 +35,6 @@ Tensor initial_a_log(int64_t channels, int64_t states, DType dtype) {
   return log(arange(states, DType::float64) + 1.0).expand({channels, states}).contiguous().to(dtype);
 }
 
-// x [B, T, ..] with zeros, and no gradient, behind the end of a row.
-Variable without_padding(const Variable& x, const Tensor& lengths) {
-  if (!lengths.defined()) return x;
-  const Tensor there = less(arange(x.size(1)), lengths.unsqueeze(1));  // [B, T]
-  return where(there.unsqueeze(2), x, Variable(zeros({}, x.dtype())));
-}
-
 // [B, T, ..] to [T, B, ..] or back: elementwise operations give tensors that are row-major, and the kernels want theirs
 // time-major.
 Variable turned(const Variable& x) { return transpose(x, 0, 1); }
@@ -151,7 +144,7 @@ StepResult Mamba::step(const Variable& x_t, const State& state, const StepOption
 SequenceResult Mamba::forward(const Variable& x, const State& state, const SequenceOptions& options) const {
   check_sequence("Mamba", *this, x, state, options);
   if (x.size(1) == 0) return unroll(x, state, options);
-  const auto [input, z] = in_parts(turned(without_padding(x, options.lengths)));  // [T, B, I] each
+  const auto [input, z] = in_parts(turned(zero_after_end(x, options.lengths)));  // [T, B, I] each
   const CausalConvResult conv = causal_conv(turned(input), state["conv"], conv_weight(), conv1d_.bias, options);
   ScanTerms terms = scan_terms(silu(turned(conv.output)));
   for (Variable* sequence : {&terms.u, &terms.dt}) *sequence = turned(*sequence);
@@ -160,7 +153,7 @@ SequenceResult Mamba::forward(const Variable& x, const State& state, const Seque
   }
   const ScanResult scan = selective_scan(terms, state["h"], options);
   const Variable y = turned(out_proj_.apply(gated(turned(scan.output), z)));
-  return {.output = without_padding(y, options.lengths), .state = {{"conv", conv.window}, {"h", scan.state}}};
+  return {.output = zero_after_end(y, options.lengths), .state = {{"conv", conv.window}, {"h", scan.state}}};
 }
 
 }  // namespace carousel

@@ -35,12 +35,15 @@ Breaks Breaks::of(const SequenceOptions& options) {
   return {.reset = time_major(options.reset), .lengths = without_gaps(options.lengths)};
 }
 
+const bool* Breaks::reset_from(int64_t step) const { return data_or_null<bool>(reset, step); }
+const int64_t* Breaks::lengths_or_null() const { return data_or_null<int64_t>(lengths); }
+
 kernels::Recurrence Breaks::sequence(const Tensor& h, const Block& block) const {
   return {.steps = block.steps,
           .batch = h.size(1),
           .hidden = h.size(2),
-          .reset = data_or_null<bool>(reset, block.first),
-          .lengths = data_or_null<int64_t>(lengths),
+          .reset = reset_from(block.first),
+          .lengths = lengths_or_null(),
           .first_step = block.first};
 }
 
@@ -66,8 +69,8 @@ NamedTensors gates_by_name(const Tensor& gates, const std::vector<std::string>& 
   return all;
 }
 
-std::vector<Block> Visit::blocks(int64_t steps) const {
-  const int64_t size = visitor ? visited_steps : steps;
+std::vector<Block> blocks_backward(int64_t steps, bool looked_at) {
+  const int64_t size = looked_at ? visited_steps : std::max<int64_t>(1, steps);
   std::vector<Block> blocks;
   for (int64_t first = (steps - 1) / size * size; first >= 0; first -= size) {
     blocks.push_back({.first = first, .steps = std::min(size, steps - first)});

@@ -15,18 +15,6 @@ namespace carousel::recurrent {
 /// Steps that a visitor is shown at once, so that looking at a long sequence takes little memory.
 constexpr int64_t visited_steps = 32;
 
-/// Calls `body(first, last)` for the blocks of steps first .. last - 1 that backward goes through, the last one first:
-/// all steps at once, or when somebody looks, `visited_steps` at a time.
-template <class Body>
-void for_each_block_backward(int64_t steps, bool look, const Body& body) {
-  const int64_t block = look ? visited_steps : std::max<int64_t>(steps, 1);
-  for (int64_t last = steps; last > 0;) {
-    const int64_t first = (last - 1) / block * block;
-    body(first, last);
-    last = first;
-  }
-}
-
 /// [B, T, ..] as [T, B, ..] without gaps; undefined stays undefined.
 Tensor time_major(const Tensor& x);
 /// x without gaps; undefined stays undefined.
@@ -48,6 +36,9 @@ T* mutable_or_null(Tensor& x, int64_t t = 0) {
 struct Block {
   int64_t first, steps;
 };
+/// The blocks that backward goes through, from the last one to the first: all steps at once, or when somebody looks,
+/// `visited_steps` at a time.
+std::vector<Block> blocks_backward(int64_t steps, bool looked_at);
 
 /// Where rows of a batch are cut from their past, and where they end.
 struct Breaks {
@@ -55,6 +46,8 @@ struct Breaks {
   Tensor lengths;  ///< int64 [B] or undefined
 
   static Breaks of(const SequenceOptions& options);
+  const bool* reset_from(int64_t step) const;  ///< for a kernel; null when undefined
+  const int64_t* lengths_or_null() const;
   /// A block of a sequence with states h [T, B, H], for a kernel.
   kernels::Recurrence sequence(const Tensor& h, const Block& block) const;
 
@@ -85,8 +78,7 @@ struct Visit {
   BackwardVisitor visitor;
   std::string layer;
 
-  /// The blocks that backward goes through, from the last one to the first: a single one when nobody looks.
-  std::vector<Block> blocks(int64_t steps) const;
+  std::vector<Block> blocks(int64_t steps) const { return blocks_backward(steps, visitor != nullptr); }
   /// Memory for the gradients of the states [T, B, H] in a block; undefined when nobody looks.
   Tensor gradient_like(const Tensor& states, const Block& block) const;
   /// Shows the block's part of the `saved` sequences [T, ..], and the gradients [steps, B, H] of that block.

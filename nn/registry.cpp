@@ -4,6 +4,7 @@
 #include <carousel/nn/gpt_block.h>
 #include <carousel/nn/gru.h>
 #include <carousel/nn/lstm.h>
+#include <carousel/nn/mamba_block.h>
 #include <carousel/nn/rnn.h>
 
 namespace carousel {
@@ -42,6 +43,8 @@ const std::vector<LayerKind>& layer_kinds() {
       kind<Rnn, RnnConfig>("rnn", "the simple recurrent network of Elman (1990)"),
       kind<Lstm, LstmConfig>("lstm", "long short-term memory (Hochreiter, Schmidhuber 1997; Gers 2000)"),
       kind<Gru, GruConfig>("gru", "gated recurrent unit (Cho and others 2014)"),
+      block<MambaBlock, MambaConfig>("ssm", "a selective state space: Mamba (Gu, Dao 2023)",
+                                     {.residual = true, .norm = ModelForm::Norm::rms_norm}),
       block<GptBlock, GptConfig>("gpt", "the block of GPT-2: causal attention and an MLP (Radford and others 2019)",
                                  {.residual = true, .norm = ModelForm::Norm::layer_norm, .positions = true}),
       kind<DecayingMemory, DecayingMemoryConfig>("decay", "decaying memory, h <- lambda h + W x"),

@@ -154,10 +154,9 @@ Gradients backward(const Inputs& in, const Tensor& kept, std::span<const Tensor>
                 .dh = dys[1].defined() ? dys[1].contiguous() : dys[1]};
   const auto run = in.u.dtype() == DType::float32 ? run_block<float> : run_block<double>;
   static_assert(visited_steps % kernels::scan_block == 0);
-  for_each_block_backward(in.u.size(0), look.visitor != nullptr,
-                          [&in, &kept, &dy, &look, &sums, run](int64_t first, int64_t last) {
-                            run(in, kept, dy, first, last, look, sums);
-                          });
+  for (const auto& [first, steps] : blocks_backward(in.u.size(0), look.visitor != nullptr)) {
+    run(in, kept, dy, first, first + steps, look, sums);
+  }
   const auto rows_first = [&in](const Tensor& x) { return in.fixed() ? x : x.transpose(0, 1); };
   return {sums.du.transpose(0, 1),
           sums.ddt.transpose(0, 1),

@@ -31,9 +31,8 @@ void check_entries(const State& state) {
 // Row by row where a sequence is cut from its past and where it ends; undefined where no row is. S counts the entries
 // of the cache after the sequence.
 struct Cuts {
-  Tensor first;   // int64 [B, T]: the first entry that a step looks at; S for a step behind the row's end
-  Tensor active;  // bool [B, T]: not behind the row's end
-  Tensor kept;    // bool [B, S]: what the state still holds after the sequence
+  Tensor first;  // int64 [B, T]: the first entry that a step looks at; S for a step behind the row's end
+  Tensor kept;   // bool [B, S]: what the state still holds after the sequence
 
   Cuts(const SequenceOptions& options, int64_t batch, int64_t steps, int64_t before) {
     if (!options.reset.defined() && !options.lengths.defined()) return;
@@ -56,12 +55,6 @@ struct Cuts {
       bool* const of_row = keep + row * (before + steps);
       std::fill(of_row + latest, of_row + before + length[row], true);
     }
-    if (options.lengths.defined()) active = less(arange(steps), lengths.unsqueeze(1));
-  }
-
-  // x [B, T, H] with zeros for what stands behind the end of a row, which may be anything.
-  Variable without_padding(const Variable& x) const {
-    return active.defined() ? where(active.unsqueeze(-1), x, Variable(zeros({}, x.dtype()))) : x;
   }
 
   Tensor keep_counts(const Tensor& visible) const {
@@ -142,7 +135,7 @@ SequenceResult CausalSelfAttention::forward(const Variable& x, const State& stat
   const int64_t batch = x.size(0), steps = x.size(1);
   if (steps == 0) return unroll(x, state, options);
   const Cuts cuts(options, batch, steps, state["keys"].size(2));
-  const Heads now = project(cuts.without_padding(x));
+  const Heads now = project(zero_after_end(x, options.lengths));
   const Variable keys = grow(state["keys"], now.k, 2), values = grow(state["values"], now.v, 2);
   const Tensor visible = grow(state.count("visible"), ones({batch, steps}, DType::int64), 1);
   const AttentionOptions seen{.causal = true, .first = cuts.first, .visible = visible_mask(visible)};
@@ -156,7 +149,7 @@ SequenceResult CausalSelfAttention::forward(const Variable& x, const State& stat
   }
   State next{{"keys", results.keys}, {"values", results.values}};
   next.set_count("visible", cuts.keep_counts(visible));
-  return {cuts.without_padding(merge(results.y)), next};
+  return {zero_after_end(merge(results.y), options.lengths), next};
 }
 
 Tensor CausalSelfAttention::weights(const Variable& x, const State& state, const SequenceOptions& options) const {
@@ -164,7 +157,7 @@ Tensor CausalSelfAttention::weights(const Variable& x, const State& state, const
   check_entries(state);
   const NoGrad no_grad;
   const Cuts cuts(options, x.size(0), x.size(1), state["keys"].size(2));
-  const Heads now = project(cuts.without_padding(x));
+  const Heads now = project(zero_after_end(x, options.lengths));
   // Not grow(): looking must not take the room that the state's next step will want.
   const Variables keys{state["keys"], now.k};
   const std::vector<Tensor> visible{state.count("visible"), ones({x.size(0), x.size(1)}, DType::int64)};

@@ -80,7 +80,10 @@ class SequenceLayer : public Module {
   SequenceResult unroll(const Variable& x, const State& state, const SequenceOptions& options = {}) const;
 };
 
-/// x [B, T, ..] with zeros behind the end of each row, and no gradient there; as it came without lengths.
+/// Whether step t of row b stands before the row's end, t < lengths[b]: bool [B, steps].
+Tensor before_end(const Tensor& lengths, int64_t steps);
+/// x [B, T, ..] with zeros behind the end of each row, and no gradient there; as it came without lengths. What a weight
+/// is multiplied with, since its gradient would gather 0 times what stands there.
 Variable zero_after_end(const Variable& x, const Tensor& lengths);
 
 /// The state with the rows where `reset` [B] is true zeroed and cut from their past; as it came when `reset` is
@@ -91,15 +94,12 @@ State reset_rows(const State& state, const Tensor& reset);
 /// fit.
 void check_sequence(std::string_view layer, const SequenceLayer& self, const Variable& x, const State& state,
                     const SequenceOptions& options);
-/// The part of it about the options alone: reset bool [B, T], lengths int64 [B], each in [0, T].
-void check_options(std::string_view operation, int64_t batch, int64_t steps, const SequenceOptions& options);
 /// The same for one step: x_t [B, D].
 void check_step(std::string_view layer, const SequenceLayer& self, const Variable& x_t, const State& state,
                 const StepOptions& options);
+/// The part of check_sequence about the options alone: reset bool [B, T], and lengths.
+void check_options(std::string_view operation, int64_t batch, int64_t steps, const SequenceOptions& options);
 /// Throws unless `lengths` is undefined, or int64 [B] with values in [0, steps].
-void check_lengths(std::string_view layer, const Tensor& lengths, int64_t batch, int64_t steps);
-
-/// Whether step t of row b stands before the row's end, t < lengths[b]: bool [B, steps].
-Tensor before_end(const Tensor& lengths, int64_t steps);
+void check_lengths(std::string_view operation, const Tensor& lengths, int64_t batch, int64_t steps);
 
 }  // namespace carousel
