@@ -1,12 +1,14 @@
 // Encoder-decoders learn to spell words backwards: through one fixed vector, or with attention to every letter.
 //
-//   reverse --attention additive      (or none)
+//   reverse --attention additive
 //
-// 40 s on two quiet cores of an AMD EPYC (Zen 5); the last line is then "reversed: 99.9 % of the words" or close to it,
-// and with --attention none "reversed: 60 % of the words": long words do not fit into the vector.
+// 20 s of processor time on an AMD EPYC (Zen 5). The last line tells how much of the words of 1 to 16 letters came out
+// right: "reversed: 99.7 %". With `--attention none` it is "reversed: 34.4 %", and none of the long ones: they do not
+// fit into the vector.
 #include <carousel/nn/encoder_decoder.h>
 #include <carousel/optim/adam.h>
 #include <carousel/optim/clip.h>
+#include <carousel/optim/schedule.h>
 
 #include <algorithm>
 
@@ -21,9 +23,9 @@ struct Options {
   EncoderDecoderConfig model;
   int64_t letters = 26;
   int64_t longest = 16;
-  int64_t steps = 2000;
+  int64_t steps = 1000;
   int64_t batch_size = 32;
-  double lr = 3e-3;
+  double lr = 5e-3;
   int64_t seed = 1;
 };
 
@@ -54,6 +56,7 @@ Words make_words(const Options& options, int64_t count, int64_t shortest, int64_
 
 void train(EncoderDecoder& model, const Options& options, Rng& rng) {
   Adam optimizer(model.parameters(), {});
+  const WarmupCosine schedule{.peak = options.lr, .end = options.steps};
   double sum = 0;
   for (int64_t step = 1; step <= options.steps; ++step) {
     const Words words = make_words(options, options.batch_size, 1, options.longest, rng);
@@ -62,7 +65,7 @@ void train(EncoderDecoder& model, const Options& options, Rng& rng) {
     optimizer.zero_grad();
     loss.backward();
     clip_grad_norm(model.parameters(), 1);
-    optimizer.step(options.lr);
+    optimizer.step(schedule.rate(step - 1));
     sum += loss.value().item();
     const int64_t every = std::max<int64_t>(1, options.steps / 10);
     if (step % every == 0) {
@@ -118,11 +121,11 @@ int run(Options options) {
   for (int64_t length = 1; length <= options.longest; ++length) {
     const Words words = make_words(options, words_a_length, length, length, rng);
     const int64_t here = count_exact(model, options, words, length);
-    fmt::print("{:>3} letters: {:>3} % reversed\n", length, here);
+    fmt::print("{:>3} letters: {:>3} %\n", length, here);
     exact += here;
   }
   if (options.model.attention != "none") draw_alignment(model, options, rng);
-  fmt::print("reversed: {:.1f} % of the words\n",
+  fmt::print("reversed: {:.1f} %\n",
              100.0 * static_cast<double>(exact) / static_cast<double>(words_a_length * options.longest));
   return 0;
 }
@@ -138,7 +141,11 @@ int main(int argc, char** argv) {
       {.name = "longest", .target = &options.longest, .help = "letters of a word", .minimum = 1, .maximum = 1000},
       {.name = "steps", .target = &options.steps, .help = "updates", .minimum = 1, .maximum = 1e9},
       {.name = "batch_size", .target = &options.batch_size, .help = "words an update", .minimum = 1, .maximum = 1e6},
-      {.name = "lr", .target = &options.lr, .help = "learning rate of Adam", .minimum = 0, .maximum = 100},
+      {.name = "lr",
+       .target = &options.lr,
+       .help = "learning rate at the beginning, of Adam",
+       .minimum = 0,
+       .maximum = 100},
       {.name = "seed", .target = &options.seed, .help = "of weights and words", .minimum = 0}};
   const Command command{.groups = {{"Model", model}, {"Training", rest}}, .run = [&] { return run(options); }};
   return run_program({"reverse", "Encoder-decoders that spell words backwards", {command}}, argc, argv);
