@@ -69,6 +69,8 @@ TEST(LinearRecurrence, NoStepsGiveTheStateAsItCame) {
   const SequenceResult result = linear_recurrence(trial.a, zeros({batch, 0, hidden}, DType::float64), trial.h0);
   EXPECT_EQ(result.output.shape(), (Shape{batch, 0, hidden}));
   EXPECT_TRUE(identical(result.state["h"].value(), trial.h0.value()));
+  (sum(result.output) + sum(result.state["h"])).backward();
+  EXPECT_TRUE(identical(trial.h0.grad().contiguous(), ones({batch, hidden}, DType::float64)));
 }
 
 TEST(LinearRecurrence, ErrorsNameTheRuleAndTheValues) {
