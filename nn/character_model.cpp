@@ -101,7 +101,7 @@ Fields fields(CharacterModelConfig& config) {
        .maximum = 0.99},
       {.name = "context",
        .target = &config.context,
-       .help = "of gpt: tokens that it can look back on",
+       .help = "tokens that the model can look back on",
        .minimum = 1,
        .maximum = 1 << 20,
        .aliases = {"n_positions"}},
@@ -131,7 +131,10 @@ int64_t CharacterModel::state_size(int64_t t) const { return stack_->state_size(
 
 int64_t CharacterModel::multiply_adds(int64_t t) const {
   const int64_t head = config_.hidden_size * config_.vocabulary_size;
-  return stack_->multiply_adds(std::min(t, context().value_or(t))) + head;
+  if (t <= context().value_or(t)) return stack_->multiply_adds(t) + head;
+  int64_t count = 0;
+  for (int64_t again = 1; again <= *context(); ++again) count += stack_->multiply_adds(again) + head;
+  return count;
 }
 
 State CharacterModel::initial_state(int64_t batch) const {
@@ -163,9 +166,6 @@ Variable CharacterModel::head(const Variable& y) const {
 ModelResult CharacterModel::forward(const Tensor& tokens, const State& state, const SequenceOptions& options) const {
   check<ShapeError>(tokens.rank() == 2, "CharacterModel", "tokens must be [B, T]: got {}", to_string(tokens.shape()));
   Tensor read = positions_ ? state.count(position) : Tensor();
-  check<ShapeError>(!positions_ || read.shape() == Shape{tokens.size(0)}, "CharacterModel",
-                    "state position must have shape {}: got {}", to_string(Shape{tokens.size(0)}),
-                    positions_ ? to_string(read.shape()) : "");
   const Variable x = embed(tokens, options, read);
   SequenceResult result = stack_->forward(x, state, options);
   if (positions_) result.state.set_count(position, read);

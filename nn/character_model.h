@@ -51,7 +51,8 @@ class CharacterModel : public Module {
   std::optional<int64_t> context() const;
   /// Numbers that one row carries after t tokens; within the context, since beyond it the oldest are forgotten.
   int64_t state_size(int64_t t) const;
-  int64_t multiply_adds(int64_t t) const;  ///< to read token t, the head's included
+  /// To read token t, the head's included; beyond the context, to read all tokens in it again (generate).
+  int64_t multiply_adds(int64_t t) const;
   State initial_state(int64_t batch) const;
   /// What the next training window begins with: the state after the last one, cut from its past. A model with a context
   /// begins each window afresh.

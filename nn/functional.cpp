@@ -47,13 +47,13 @@ Variable dropped(const Variable& x, const Shape& sequence, const kernels::Dropou
 
 // ---- layer norm ----
 
-void check_normalised(std::string_view operation, const Variable& x, const Variable& parameter, double eps) {
+void check_normalised(std::string_view operation, const Variable& x, std::string_view name, const Variable& parameter,
+                      double eps) {
   check<ShapeError>(x.rank() >= 1 && parameter.shape() == Shape{x.size(-1)}, operation,
-                    "weight and bias must have the last size of x: got {} and {}", to_string(parameter.shape()),
+                    "{} must have the last size of x: got {} and {}", name, to_string(parameter.shape()),
                     to_string(x.shape()));
-  check<ValueError>(parameter.dtype() == x.dtype(), operation,
-                    "weight and bias must have the dtype of x: got {} and {}", to_string(parameter.dtype()),
-                    to_string(x.dtype()));
+  check<ValueError>(parameter.dtype() == x.dtype(), operation, "{} must have the dtype of x: got {} and {}", name,
+                    to_string(parameter.dtype()), to_string(x.dtype()));
   check<ValueError>(std::isfinite(eps) && eps > 0, operation, "eps must be finite and > 0: got {}", eps);
 }
 
@@ -208,13 +208,14 @@ std::optional<uint64_t> derived_key(const std::optional<uint64_t>& key, uint64_t
 }
 
 Variable layer_norm(const Variable& x, const Variable& weight, const Variable& bias, double eps) {
-  for (const Variable& parameter : {weight, bias}) check_normalised("layer_norm", x, parameter, eps);
+  check_normalised("layer_norm", x, "weight", weight, eps);
+  check_normalised("layer_norm", x, "bias", bias, eps);
   const Variables inputs{x, weight, bias};
   return normalised(Op::layer_norm, {.eps = eps, .centered = true}, inputs, bias.value());
 }
 
 Variable rms_norm(const Variable& x, const Variable& weight, double eps) {
-  check_normalised("rms_norm", x, weight, eps);
+  check_normalised("rms_norm", x, "weight", weight, eps);
   const Variables inputs{x, weight};
   return normalised(Op::rms_norm, {.eps = eps, .centered = false}, inputs, zeros(weight.shape(), weight.dtype()));
 }

@@ -46,6 +46,11 @@ Variable GptBlock::add(const Variable& x, const Variable& branch, const std::opt
   return x + dropout_in_training(*this, branch, dropout_, key, first_step);
 }
 
+Tensor GptBlock::weights(const Variable& x, const State& state, const SequenceOptions& options) const {
+  check_sequence("GptBlock", *this, x, state, options);
+  return attn_.weights(ln_1_.forward(zero_after_end(x, options.lengths)), state, options);
+}
+
 StepResult GptBlock::step(const Variable& x_t, const State& state, const StepOptions& options) const {
   check_step("GptBlock", *this, x_t, state, options);
   const auto& key = options.dropout_key;

@@ -30,6 +30,9 @@ class GptBlock : public SequenceLayer {
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
   SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;
 
+  /// What the block's attention would weigh the steps with: [B, heads, T, S]. Throws as forward does.
+  Tensor weights(const Variable& x, const State& state, const SequenceOptions& options = {}) const;
+
  private:
   Variable mlp(const Variable& x) const;
   Variable add(const Variable& x, const Variable& branch, const std::optional<uint64_t>& key, int64_t first_step) const;

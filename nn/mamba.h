@@ -45,9 +45,10 @@ class Mamba : public SequenceLayer {
   int64_t output_size() const override { return input_size(); }
   DType dtype() const override;
   int64_t state_size(int64_t) const override { return channels() * (config_.state_size + config_.conv_width - 1); }
-  /// Beside the weights: the state fades, takes in, and is read.
+  /// Beside the weights, of which B and C are among the parameters unless selective: the state fades, takes in, is
+  /// read.
   int64_t multiply_adds(int64_t t) const override {
-    return SequenceLayer::multiply_adds(t) + 3 * channels() * config_.state_size;
+    return SequenceLayer::multiply_adds(t) + (config_.selective ? 3 : 1) * channels() * config_.state_size;
   }
   std::vector<StateShape> state_shapes(int64_t batch) const override;
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;

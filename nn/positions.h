@@ -18,7 +18,8 @@ class LearnedPositions : public Module {
     Tensor next;      ///< int64 [B]: tokens that each row has read by now
   };
   /// x [B, T, D]; read int64 [B]: tokens that each row has read before. A reset begins a row's count anew; behind the
-  /// end of a row it stands still. Throws ValueError when a row would read more tokens than `context`.
+  /// end of a row it stands still. Throws ValueError when a row would read more tokens than `context`, ShapeError or
+  /// ValueError for what does not fit.
   Result forward(const Variable& x, const Tensor& read, const SequenceOptions& options = {}) const;
 
   int64_t context() const { return weight_.size(0); }

@@ -58,6 +58,14 @@ std::vector<std::string> layer_kind_names() {
   return names;
 }
 
+std::vector<std::string> recurrent_kind_names() {
+  std::vector<std::string> names;
+  for (const LayerKind& kind : layer_kinds()) {
+    if (!kind.form.residual) names.push_back(kind.name);
+  }
+  return names;
+}
+
 const LayerKind& layer_kind(std::string_view name) {
   for (const LayerKind& candidate : layer_kinds()) {
     if (candidate.name == name) return candidate;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <typeinfo>
 #include <vector>
 
 namespace carousel {
@@ -36,17 +37,22 @@ class LayerConfig {
   template <class Record>  // a Record has `Fields fields(Record&)`
   static LayerConfig of(Record record) {
     auto held = std::make_shared<Record>(std::move(record));
-    return LayerConfig(held, fields(*held));
+    return LayerConfig(held, typeid(Record), fields(*held));
   }
+  /// Throws ValueError when it holds the record of another kind.
   template <class Record>
   const Record& as() const {
+    check<ValueError>(*type_ == typeid(Record), "LayerConfig",
+                      "must be of the kind it is used for: got another kind's");
     return *static_cast<const Record*>(record_.get());
   }
   const Fields& field_list() const { return fields_; }
 
  private:
-  LayerConfig(std::shared_ptr<void> record, Fields fields) : record_(std::move(record)), fields_(std::move(fields)) {}
+  LayerConfig(std::shared_ptr<void> record, const std::type_info& type, Fields fields)
+      : record_(std::move(record)), type_(&type), fields_(std::move(fields)) {}
   std::shared_ptr<void> record_;
+  const std::type_info* type_;
   Fields fields_;
 };
 
@@ -62,6 +68,7 @@ struct LayerKind {
 /// Every kind, in the order of registry.cpp: the one place to register a layer.
 const std::vector<LayerKind>& layer_kinds();
 std::vector<std::string> layer_kind_names();
+std::vector<std::string> recurrent_kind_names();  ///< those that are no residual blocks: any input size goes
 /// Throws ValueError listing the names, with the nearest one, when there is no such kind.
 const LayerKind& layer_kind(std::string_view name);
 

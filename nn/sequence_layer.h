@@ -10,7 +10,10 @@
 namespace carousel {
 
 /// What a visitor sees of a layer's backward pass, a block of consecutive time steps at a time, from the last block to
-/// the first. Tensors are time-major views [steps, B, ..] in the layer's own memory: look, copy, do not keep.
+/// the first. A layer with several parts shows each part's blocks in turn (Mamba: the scan's "h", then the
+/// convolution's "conv"), and one that runs unrolled shows each entry of its state in a call of its own, without
+/// activations: go by name. Tensors are time-major views [steps, B, ..] in the layer's own memory: look, copy, do not
+/// keep.
 struct BackwardView {
   std::string layer;                                     ///< path within the stack: "layers.0"
   int64_t first_step;                                    ///< the block is steps first_step .. first_step + steps - 1

@@ -26,6 +26,7 @@ Field json_field(bool& target, const std::string& remark = "") {
 Command train_command(TrainOptions& options, const std::string& program) {
   return {.name = "train",
           .help = "Learn a text; writes checkpoint and log.jsonl to a folder",
+          .footer = kinds_of_model(),
           .groups = option_groups(options),
           .strangers = strangers_to_train(),
           .check = [&options](const Given& given) { settle(options, given); },

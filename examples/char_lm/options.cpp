@@ -21,6 +21,9 @@ Fields data_fields(TrainOptions& options) {
 Fields model_fields(TrainOptions& options) {
   Fields result = fields(options.model);
   const bool has_context = layer_kind(options.model.model).form.positions;
+  for (Field& field : result) {
+    if (field.name == "context") field.help += "; without it, those of a window";
+  }
   std::erase_if(result, [has_context](const Field& field) {
     return field.name == "vocabulary_size" || (field.name == "context" && !has_context);
   });
@@ -92,8 +95,7 @@ Fields training_fields(TrainOptions& options) {
            .maximum = 1e9},
           {.name = "windows",
            .target = &options.windows,
-           .help = "contiguous: streams whose state is carried on; random: places drawn afresh, as gpt takes them "
-                   "unless told otherwise",
+           .help = "streams whose state is carried on, or places drawn afresh",
            .choices = {"contiguous", "random"}}};
 }
 
@@ -144,7 +146,6 @@ void follow_form(TrainOptions& options, const Given& given) {
   }
   if (!form.positions) return;
   if (given.count("context") == 0) options.model.context = options.seq_length;
-  if (given.count("windows") == 0) options.windows = "random";
 }
 
 }  // namespace
@@ -156,6 +157,9 @@ TrainOptions default_train_options(const std::vector<std::string>& arguments) {
     if (kind.name != model) continue;
     options.model.model = kind.name;
     options.layer = kind.default_config();
+    if (!kind.form.positions) continue;
+    options.model.context = 0;  // not given yet: follows from the windows
+    options.windows = "random";
   }
   return options;
 }
@@ -173,6 +177,12 @@ std::vector<OptionGroup> option_groups(TrainOptions& options) {
   groups[3].fields.push_back(
       {.name = "overwrite", .target = &options.overwrite, .help = "the folder may hold a run, which is lost"});
   return groups;
+}
+
+std::string kinds_of_model() {
+  std::string text = "Kinds of model, whose own options are shown by --model KIND --help:\n";
+  for (const LayerKind& kind : layer_kinds()) text += fmt::format("  {:<8}{}\n", kind.name, kind.help);
+  return text;
 }
 
 Fields all_fields(TrainOptions& options) {

@@ -51,6 +51,7 @@ struct TrainOptions {
 TrainOptions default_train_options(const std::vector<std::string>& arguments);
 
 std::vector<OptionGroup> option_groups(TrainOptions& options);  ///< as --help shows them
+std::string kinds_of_model();                                   ///< what --help says of --model, a line a kind
 
 /// The options of a run, as its checkpoint keeps them: data, model, training, and how it was run.
 Fields all_fields(TrainOptions& options);

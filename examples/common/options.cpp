@@ -55,7 +55,10 @@ struct SetTarget {
   void operator()(double* target) const {
     set_number(option, field, "a finite number", parse_number(text), text, *target);
   }
-  void operator()(bool* target) const { *target = true; }
+  void operator()(bool* target) const {
+    check_usage(text == "true" || text == "false", option, "must be true or false: got \"{}\"", text);
+    *target = text == "true";
+  }
   void operator()(std::string* target) const {
     const auto& choices = field.choices;
     if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
@@ -76,8 +79,17 @@ struct DefaultText {
     const auto number = static_cast<double>(*target);
     return number >= field.minimum && number <= field.maximum ? fmt::to_string(*target) : "";
   }
-  std::string operator()(const bool*) const { return ""; }
+  std::string operator()(const bool* target) const { return *target ? "true" : ""; }
   std::string operator()(const std::string* target) const { return *target; }
+};
+
+struct TypeName {
+  const std::string& standard;
+
+  std::string operator()(const int64_t*) const { return "INT"; }
+  std::string operator()(const double*) const { return "NUMBER"; }
+  std::string operator()(const bool*) const { return standard.empty() ? "" : "BOOL"; }  // --json needs no value
+  std::string operator()(const std::string*) const { return "TEXT"; }
 };
 
 // Brings options to the spelling that CLI11 knows, `--rnn_size=5` to `--hidden-size 5`, and keeps what was typed.
@@ -111,11 +123,14 @@ class Spelling {
         result.push_back("--" + name);
         continue;
       }
-      const Field& field = find(name, typed);
+      const Field* negated = find_negated(name);
+      const Field& field = negated != nullptr ? *negated : find(name, typed);
       check_usage(typed_.emplace(&field, typed).second, typed, "must be given once: got it again");
       result.push_back("--" + dashed(field.name));
       if (is_flag(field)) {
-        check_usage(equals == std::string::npos, typed, "takes no value: got \"{}\"", argument);
+        check_usage(negated == nullptr || equals == std::string::npos, typed, "takes no value: got \"{}\"", argument);
+        const std::string alone = negated != nullptr ? "false" : "true";
+        result.push_back(equals != std::string::npos ? argument.substr(equals + 1) : alone);
       } else {
         check_usage(equals != std::string::npos || i + 1 < arguments.size(), typed, "needs a value: got none");
         result.push_back(equals != std::string::npos ? argument.substr(equals + 1) : arguments[++i]);
@@ -145,6 +160,12 @@ class Spelling {
     const size_t start = argument.find_first_not_of('-');
     return argument.size() > 2 && (start == 1 || start == 2) &&
            std::isalpha(static_cast<unsigned char>(argument[start]));
+  }
+
+  // The flag that `no-NAME` switches off, or null.
+  const Field* find_negated(const std::string& name) const {
+    const auto found = name.starts_with("no-") ? options_.find(name.substr(3)) : options_.end();
+    return found != options_.end() && is_flag(*found->second) ? found->second : nullptr;
   }
 
   const Field& find(const std::string& name, const std::string& typed) const {
@@ -177,25 +198,14 @@ void add_option(CLI::App& app, const std::string& title, const Field& field, con
         (alias == field.aliases.front() ? " (also --" : ", --") + alias + (alias == field.aliases.back() ? ")" : "");
   }
   const std::string name = "--" + dashed(field.name);
-  CLI::Option* option = nullptr;
-  if (is_flag(field)) {
-    option = app.add_flag_callback(
-        name,
-        [&field] {
-          SetTarget{"", field, ""}(std::get<bool*>(field.target));
-        },
-        help);
-  } else {
-    const auto set = [&field, &spelling](const CLI::results_t& values) {
-      std::visit(SetTarget{spelling.typed(field), field, values.front()}, field.target);
-      return true;
-    };
-    option = app.add_option(name, set, help);
-    option->default_str(std::visit(DefaultText{field}, field.target));
-    option->type_name(std::holds_alternative<int64_t*>(field.target)  ? "INT"
-                      : std::holds_alternative<double*>(field.target) ? "NUMBER"
-                                                                      : "TEXT");
-  }
+  const auto set = [&field, &spelling](const CLI::results_t& values) {
+    std::visit(SetTarget{spelling.typed(field), field, values.front()}, field.target);
+    return true;
+  };
+  const std::string standard = std::visit(DefaultText{field}, field.target);
+  CLI::Option* option = app.add_option(name, set, help);
+  option->default_str(standard);
+  option->type_name(std::visit(TypeName{standard}, field.target));
   option->group(title);
 }
 
@@ -229,6 +239,7 @@ const Command* choose_command(const Program& program, const std::vector<std::str
 }
 
 void fill_app(CLI::App& app, const Command& command, const Spelling& spelling) {
+  app.footer(command.footer);
   for (const Field& field : command.positionals) add_positional(app, field);
   for (const OptionGroup& group : command.groups) {
     for (const Field& field : group.fields) add_option(app, group.title, field, spelling);

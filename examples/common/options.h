@@ -29,6 +29,7 @@ using Given = std::map<std::string, std::string>;
 struct Command {
   std::string name = {};  ///< empty in a program that does only one thing
   std::string help = {};
+  std::string footer = {};  ///< what --help says below the options
   Fields positionals = {};  ///< without a name in front, all required
   std::vector<OptionGroup> groups = {};
   /// Options of other programs that have no counterpart here, in snake_case, and what to tell who types one.
@@ -52,11 +53,11 @@ struct Request {
 
 /// Reads `arguments` (without the program's name) into the targets of the chosen command.
 ///
-/// A field `batch_size` is the option `--batch-size VALUE` or `--batch-size=VALUE`; a bool needs no value. Spellings
-/// of other programs are taken too: the field's aliases, underscores, and one dash before a long name (`-rnn_size
-/// 128`). Whole numbers are decimal (010 and 1e3 are errors) and must fit; numbers must be finite; ranges and
-/// choices are those of the field. Throws UsageError naming option and value, with the nearest name for one that is
-/// unknown; ValueError when two fields claim one name.
+/// A field `batch_size` is the option `--batch-size VALUE` or `--batch-size=VALUE`; a bool needs no value, and
+/// `--no-gate` or `--gate=false` switches one off. Spellings of other programs are taken too: the field's aliases,
+/// underscores, and one dash before a long name (`-rnn_size 128`). Whole numbers are decimal (010 and 1e3 are errors)
+/// and must fit; numbers must be finite; ranges and choices are those of the field. Throws UsageError naming option and
+/// value, with the nearest name for one that is unknown; ValueError when two fields claim one name.
 Request parse_command_line(const Program& program, const std::vector<std::string>& arguments);
 
 /// Writes a line to stderr, where notices and errors go. That it cannot be written is no reason to fail.

@@ -32,6 +32,7 @@ class Options : public ::testing::Test {
                    {"Model",
                     {{.name = "model", .target = &model_, .help = "kind", .choices = {"rnn", "lstm"}},
                      {.name = "json", .target = &json_, .help = "as JSON"},
+                     {.name = "gate", .target = &gate_, .help = "with a gate"},
                      {.name = "prompt", .target = &prompt_, .help = "start"},
                      {.name = "min_lr", .target = &min_lr_, .help = "last rate", .minimum = 0}}}},
         .strangers = {{"data_dir", "no such option: use --text FILE"}},
@@ -65,11 +66,24 @@ class Options : public ::testing::Test {
 
   int64_t batch_size_ = 32, seed_ = 1, hidden_size_ = 128;
   double lr_ = 0.004, dropout_ = 0, min_lr_ = std::numeric_limits<double>::quiet_NaN();
-  bool json_ = false;
+  bool json_ = false, gate_ = true;
   std::string model_ = "rnn", prompt_ = "\n", checkpoint_;
   Given given_;
   Program program_;
 };
+
+TEST_F(Options, AFlagThatIsOnCanBeSwitchedOff) {
+  for (const char* off : {"--no-gate", "--gate=false", "--no_gate"}) {
+    gate_ = true;
+    train({off, "--seed", "3"});
+    EXPECT_FALSE(gate_) << off;
+    EXPECT_EQ(given_.count("gate"), 1U) << off;
+  }
+  train({"--gate"});
+  EXPECT_TRUE(gate_);
+  EXPECT_EQ(train_error({"--gate", "--no-gate"}), "[--no-gate] must be given once: got it again");
+  EXPECT_EQ(train_error({"--no-seed"}).substr(0, 26), "[--no-seed] no such option");
+}
 
 TEST_F(Options, SetsTargetsAndKeepsDefaults) {
   const Request request = train({"--batch-size", "50", "--lr=1e-3", "--json", "--model", "lstm"});
@@ -180,7 +194,8 @@ TEST_F(Options, RefusesTwoFieldsOfOneName) {
 TEST_F(Options, RefusesAMissingOrSecondValue) {
   EXPECT_EQ(train_error({"--lr"}), "[--lr] needs a value: got none");
   EXPECT_EQ(train_error({"--rnn_size", "5", "--hidden", "6"}), "[--hidden] must be given once: got it again");
-  EXPECT_EQ(train_error({"--json=yes"}), "[--json] takes no value: got \"--json=yes\"");
+  EXPECT_EQ(train_error({"--json=yes"}), "[--json] must be true or false: got \"yes\"");
+  EXPECT_EQ(train_error({"--no-json=true"}), "[--no-json] takes no value: got \"--no-json=true\"");
 }
 
 TEST_F(Options, ChecksChoices) {

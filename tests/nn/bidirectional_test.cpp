@@ -19,7 +19,7 @@ namespace {
 using test::expect_error;
 
 // Kinds whose state does not grow, so that states of rows of different lengths can be compared.
-const std::vector<std::string> recurrent_kinds{"rnn", "lstm", "gru", "decay"};
+const std::vector<std::string> recurrent_kinds = recurrent_kind_names();
 
 Tensor random(const Shape& shape, uint64_t seed) {
   Rng rng(seed);

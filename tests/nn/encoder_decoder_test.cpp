@@ -122,7 +122,7 @@ TEST_P(EncoderDecoders, TranslatesByTheLikeliestSymbolOfTheTaughtPass) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EncoderDecoders,
-                         testing::Combine(testing::Values("rnn", "lstm", "gru", "decay"),
+                         testing::Combine(testing::ValuesIn(recurrent_kind_names()),
                                           testing::Values("none", "additive")),
                          [](const testing::TestParamInfo<EncoderDecoders::ParamType>& made) {
                            return std::get<0>(made.param) + "_" + std::get<1>(made.param);

@@ -34,9 +34,24 @@ TEST(LearnedPositions, CountOnBeginAnewAtAResetAndStandStillBehindTheEnd) {
 TEST(LearnedPositions, NameTheContextAndWhatWasAskedFor) {  // HD-29
   Rng rng(1);
   const LearnedPositions table(8, 1, rng, DType::float64);
-  test::expect_error<ValueError>([&] { positions_of(table, {0}, 9, {}); }, {"[positions]", "8", "9"});
+  test::expect_error<ValueError>([&] { positions_of(table, {0}, 9, {}); }, {"[LearnedPositions]", "8", "9"});
   test::expect_error<ValueError>([&] { positions_of(table, {6}, 3, {}); }, {"8", "9"});
   test::expect_error<ValueError>([&] { LearnedPositions(0, 1, rng); }, {"[LearnedPositions]", "0 and 1"});
+}
+
+TEST(LearnedPositions, NameWhatDoesNotFit) {
+  Rng rng(1);
+  const LearnedPositions table(8, 1, rng, DType::float64);
+  const auto lengths = [](const std::vector<int64_t>& values) {
+    return SequenceOptions{.lengths = Tensor::from(values)};
+  };
+  test::expect_error<ValueError>([&] { positions_of(table, {0, 0}, 4, lengths({4, 90000})); }, {"[0, 4]", "90000"});
+  test::expect_error<ShapeError>([&] { positions_of(table, {0, 0}, 4, lengths({4})); }, {"lengths", "[2]", "[1]"});
+  const SequenceOptions whole_numbers{.reset = zeros({2, 4}, DType::int64)};
+  test::expect_error<ValueError>([&] { positions_of(table, {0, 0}, 4, whole_numbers); }, {"reset", "int64"});
+  const Tensor x = zeros({2, 4, 1}, DType::float64);
+  test::expect_error<ShapeError>([&] { table.forward(x, Tensor::from(std::vector<int64_t>{0})); }, {"[2]", "[1]"});
+  test::expect_error<ShapeError>([&] { table.forward(zeros({2, 4, 3}), zeros({2}, DType::int64)); }, {"D = 1"});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <carousel/nn/evaluate.h>
 #include <carousel/nn/functional.h>
 #include <carousel/nn/generate.h>
+#include <carousel/nn/gpt_block.h>
 #include <carousel/nn/init.h>
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/factory.h>
@@ -155,6 +156,15 @@ TEST(ResidualModels, ShareOneMatrixBetweenEmbeddingAndHead) {
   }
 }
 
+TEST(ResidualModels, ShowAttentionWeightsOfABlock) {
+  Rng rng(6);
+  const GptBlock block({.input_size = 8, .hidden_size = 8, .dtype = DType::float64}, {.heads = 2}, rng);
+  const Tensor weights = block.weights(rng.normal({1, 5, 8}, 0, 1, DType::float64), block.initial_state(1));
+  EXPECT_EQ(weights.shape(), (Shape{1, 2, 5, 5}));
+  EXPECT_TRUE(all_close(sum(weights, {3}), ones({1, 2, 5}, DType::float64), 1e-14));  // a few roundings
+  EXPECT_EQ(weights.select(2, 1).select(2, 2).to_vector<double>(), (std::vector<double>{0, 0})) << "the future";
+}
+
 TEST(ResidualModels, HaveOneWidth) {
   for (const std::string kind : {"gpt", "ssm"}) {
     expect_error<ValueError>(
@@ -185,6 +195,9 @@ TEST(ResidualModels, KeepWhatThePublishedOnesKeep) {
                             EXPECT_EQ(model.state_size(100'000), 18'874'368) << "the window slides";
                             // 12 layers of 12 D^2 weights, scores and sums over t keys, and the head.
                             EXPECT_EQ(model.multiply_adds(1024), 12 * (12 * 768 * 768 + 2 * 768 * 1024) + 768 * 50257);
+                            // Beyond, the whole window again: 1 + 2 + .. + 1024 keys.
+                            EXPECT_EQ(model.multiply_adds(1025), int64_t{1024} * (12 * 12 * 768 * 768 + 768 * 50257) +
+                                                                     int64_t{12} * 2 * 768 * (1024 * 1025 / 2));
                           }),
             124'439'808);
   const CharacterModelConfig mamba{

@@ -79,7 +79,7 @@ TEST_P(SequenceSuite, FusedEqualsUnrolledInValuesAndEveryGradient) {
       const Tensor x = random({batch, steps, layer_->input_size()}, 8);
       const Tensor turned = x.transpose(0, 1).clone().transpose(0, 1);  // time-major in memory
       for (const SequenceOptions& options :
-           {SequenceOptions{}, SequenceOptions{.reset = some_resets(batch, steps)},
+           {SequenceOptions{}, SequenceOptions{.dropout_key = 5}, SequenceOptions{.reset = some_resets(batch, steps)},
             SequenceOptions{.lengths = some_lengths(batch, steps)},
             SequenceOptions{.reset = some_resets(batch, steps), .lengths = some_lengths(batch, steps)}}) {
         SCOPED_TRACE(testing::Message() << "T " << steps << ", B " << batch << ", reset " << options.reset.defined()

@@ -28,7 +28,9 @@ Member registered(const std::string& name, const std::string& kind, const std::s
             const LayerConfig layer_config = found.default_config();
             fields_from_json(kind, config, layer_config.field_list());
             const int64_t input_size = found.form.residual ? 4 : 3;
-            auto layer = found.make({.input_size = input_size, .hidden_size = 4, .dtype = dtype}, layer_config, rng);
+            // Dropout acts on residual blocks alone, and only in passes that have a key.
+            const LayerShape shape{.input_size = input_size, .hidden_size = 4, .dtype = dtype, .dropout = 0.4};
+            auto layer = found.make(shape, layer_config, rng);
             if (found.form.residual) enlarge(*layer, rng);
             return layer;
           }};
@@ -56,6 +58,8 @@ std::vector<Member> members() {
   all.push_back(registered("lstm_1997", "lstm", R"({"forget_gate": false})"));
   all.push_back(registered("lstm_peepholes", "lstm", R"({"peepholes": true})"));
   all.push_back(registered("lstm_layer_norm", "lstm", R"({"layer_norm": true})"));
+  all.push_back(registered("lstm_variational", "lstm", R"({"variational_dropout": 0.4})"));
+  all.push_back(registered("ssm_no_gate", "ssm", R"({"gate": false})"));
   all.push_back(registered("gru_reset_before", "gru", R"({"reset_after": false})"));
   all.push_back(registered("decay_learned", "decay", R"({"learned": true})"));
   all.push_back(attention());
