@@ -72,8 +72,10 @@ NamedTensors gates_by_name(const Tensor& gates, const std::vector<std::string>& 
 std::vector<Block> blocks_backward(int64_t steps, bool looked_at) {
   const int64_t size = looked_at ? visited_steps : std::max<int64_t>(1, steps);
   std::vector<Block> blocks;
-  for (int64_t first = (steps - 1) / size * size; first >= 0; first -= size) {
-    blocks.push_back({.first = first, .steps = std::min(size, steps - first)});
+  for (int64_t end = steps; end > 0;) {
+    const int64_t first = (end - 1) / size * size;
+    blocks.push_back({.first = first, .steps = end - first});
+    end = first;
   }
   return blocks;
 }

@@ -10,8 +10,8 @@
 ///             dq_i = scale sum_j ds_ij k_j,  dk_j = scale sum_i ds_ij q_i,  dv_j = sum_i p_ij dy_i
 ///
 /// All sums run over the pairs in which query i sees key j: first[i] <= j, j <= S - T + i when causal, and visible. A
-/// query that sees nothing, or scores of -inf only, gives y = 0, lse = -inf and no gradient. What is not seen may be
-/// NaN or infinite: it is left out, not multiplied by zero.
+/// query that sees nothing gives y = 0, lse = -inf and no gradient; one whose scores are all -inf gives y = 0 too. What
+/// is not seen may be NaN or infinite: it is left out, not multiplied by zero.
 ///
 /// Parallel over rows, heads and chunks of 256 queries (for dk and dv of 256 keys), without locks; backward makes the
 /// scores twice, once for dq and once for dk and dv. The thread count does not change results. Scratch is a few blocks

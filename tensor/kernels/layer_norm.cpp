@@ -15,16 +15,25 @@ HWY_BEFORE_NAMESPACE();
 namespace carousel::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// The sum of x - center.
 template <class T>
-T row_sum(int64_t n, const T* x) {
+T sum_from(int64_t n, const T* x, T center) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto shift = hn::Set(d, center);
   auto sums = hn::Zero(d);
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) sums = hn::Add(sums, hn::LoadU(d, x + i));
+  for (; i + lanes <= n; i += lanes) sums = hn::Add(sums, hn::Sub(hn::LoadU(d, x + i), shift));
   T sum = hn::GetLane(hn::SumOfLanes(d, sums));
-  for (; i < n; ++i) sum += x[i];
+  for (; i < n; ++i) sum += x[i] - center;
   return sum;
+}
+
+/// The mean, with what the rounding of a long sum far from zero has left in it taken off.
+template <class T>
+T row_mean(int64_t n, const T* x) {
+  const T mean = sum_from(n, x, T{0}) / static_cast<T>(n);
+  return mean + sum_from(n, x, mean) / static_cast<T>(n);
 }
 
 template <class T>
@@ -48,7 +57,7 @@ void forward_row(const LayerNormShape& shape, const T* x, const T* weight, const
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t n = shape.size;
-  *mean = shape.centered ? row_sum(n, x) / static_cast<T>(n) : 0;
+  *mean = shape.centered ? row_mean(n, x) : 0;
   const double variance = squared_deviations(n, x, *mean) / static_cast<double>(n);
   *r = static_cast<T>(1 / std::sqrt(variance + shape.eps));
   const auto center = hn::Set(d, *mean), scale = hn::Set(d, *r);

@@ -181,6 +181,14 @@ TEST(LayerNorm, IsRightFarFromZero) {  // HD-05; the bars are the case's own
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(c[i], expected_c[i], 1e-3);
 }
 
+TEST(LayerNorm, AConstantRowWhoseSumRoundsGivesZeros) {  // HD-05
+  const Variable weight = ones({768}), bias = zeros({768});
+  for (const double value : {1234.1, 10000.1, 1e6 + 0.25, -0.3}) {
+    const Tensor y = layer_norm(full({1, 768}, value), weight, bias).value();
+    EXPECT_EQ(max(abs(y)).item(), 0) << value;
+  }
+}
+
 TEST(LayerNorm, AConstantRowGivesZerosAndFiniteGradients) {  // HD-05
   const Variable x = Variable::parameter(full({1, 256}, 1234));
   const Variable y = layer_norm(x, Variable(ones({256})), Variable(zeros({256})));
