@@ -16,10 +16,13 @@ struct Training {
 // Five symbols; widths as in the script that made the files.
 std::vector<Training> trainings() {
   const CharacterModelConfig recurrent{.vocabulary_size = 5, .embedding_size = 3, .hidden_size = 4};
-  const CharacterModelConfig gpt{
+  const CharacterModelConfig residual{
       .vocabulary_size = 5, .embedding_size = 4, .hidden_size = 4, .layers = 2, .context = 6};
-  return {
-      {"rnn", "{}", recurrent}, {"lstm", "{}", recurrent}, {"gru", "{}", recurrent}, {"gpt", R"({"heads": 2})", gpt}};
+  return {{"rnn", "{}", recurrent},
+          {"lstm", "{}", recurrent},
+          {"gru", "{}", recurrent},
+          {"gpt", R"({"heads": 2})", residual},
+          {"ssm", R"({"state_size": 3})", residual}};
 }
 
 // "stack.layers.0.weight_ih" is "layer.weight_ih_l0" of PyTorch's recurrent modules; other names begin without

@@ -181,10 +181,11 @@ class GptModel(nn.Module):
 
 
 def training(name, model):
-    """Ten losses of AdamW with decay on matrices only, the gradient clipped to norm 0.5."""
+    """Ten losses of AdamW with decay on matrices only (not on A_log), the gradient clipped to norm 0.5."""
     tensors = {name: parameter.clone() for name, parameter in model.named_parameters()}
-    matrices = [p for p in model.parameters() if p.dim() >= 2]
-    vectors = [p for p in model.parameters() if p.dim() < 2]
+    decays = {name: p.dim() >= 2 and not name.endswith("A_log") for name, p in model.named_parameters()}
+    matrices = [p for name, p in model.named_parameters() if decays[name]]
+    vectors = [p for name, p in model.named_parameters() if not decays[name]]
     optimizer = torch.optim.AdamW([dict(params=matrices, weight_decay=0.1), dict(params=vectors, weight_decay=0.0)],
                                   lr=0.05, betas=(0.9, 0.99), eps=1e-8)
     tokens = torch.randint(5, (2, 61))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Golden values for the Mamba mixer, from its equations in PyTorch 2 in double precision.
+"""Golden values for the Mamba mixer and a short training, from the equations in PyTorch 2 in double precision.
 
-Usage: make_golden_mamba.py [--check]   (writes mamba.json beside itself)
+Usage: make_golden_mamba.py [--check]   (writes mamba.json and ssm_training.json beside itself)
 
 With --check, where transformers can be imported, its MambaMixer must agree with the equations first, to 1e-5.
 Names and format are those of make_golden.py.
@@ -12,6 +12,8 @@ import sys
 
 import torch
 import torch.nn.functional as F
+
+from make_golden import training
 
 torch.set_default_dtype(torch.float64)
 HERE = pathlib.Path(__file__).parent
@@ -60,6 +62,39 @@ def check(p, x):
         sys.exit("the equations are not those of transformers")
 
 
+class MambaModel:
+    """Two blocks, x + mixer(norm(x)), on a residual stream of width D; V = 5; the head is the embedding. The states are
+    carried."""
+
+    def __init__(self):
+        self.mixers = [parameters(), parameters()]
+        self.norms = [torch.randn(D).requires_grad_() for _ in range(3)]
+        self.embedding = torch.randn(5, D).requires_grad_()
+        self.states = [(torch.zeros(2, I, W - 1), torch.zeros(2, I, N)) for _ in self.mixers]
+
+    def named_parameters(self):
+        yield "embedding.weight", self.embedding
+        for i, mixer_parameters in enumerate(self.mixers):
+            yield f"layers.{i}.norm.weight", self.norms[i]
+            yield from ((f"layers.{i}.mixer.{name}", p) for name, p in mixer_parameters.items())
+        yield "norm.weight", self.norms[2]
+
+    def parameters(self):
+        return [p for _, p in self.named_parameters()]
+
+    def __call__(self, tokens):
+        x = self.embedding[tokens]
+        for i, mixer_parameters in enumerate(self.mixers):
+            y, *states = mixer(mixer_parameters, rms_norm(x, self.norms[i]), *self.states[i])
+            self.states[i] = [state.detach() for state in states]
+            x = x + y
+        return rms_norm(x, self.norms[2]) @ self.embedding.T
+
+
+def rms_norm(x, weight):
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5) * weight
+
+
 def main():
     torch.manual_seed(3)
     p = parameters()
@@ -78,6 +113,7 @@ def main():
              for name, value in tensors.items()}
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in table.items())
     (HERE / "mamba.json").write_text("{\n" + lines + "\n}\n")
+    training("ssm", MambaModel())
 
 
 if __name__ == "__main__":
