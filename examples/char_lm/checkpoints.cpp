@@ -60,10 +60,17 @@ void check_nothing_is_lost(const TrainOptions& options) {
 
 TrainOptions options_of(const Archive& archive) {
   TrainOptions options;
-  fields_from_json("model", archive.text("model/config"), fields(options.model));
-  options.layer = layer_kind(options.model.model).default_config();
-  fields_from_json(options.model.model, archive.text("model/layer"), options.layer.field_list());
-  fields_from_json("options of training", archive.text("training/options"), all_fields(options));
+  try {
+    fields_from_json("model", archive.text("model/config"), fields(options.model));
+    options.layer = layer_kind(options.model.model).default_config();
+    fields_from_json(options.model.model, archive.text("model/layer"), options.layer.field_list());
+    const std::string model = fields_to_json(model_fields(options));
+    fields_from_json("options of training", archive.text("training/options"), all_fields(options));
+    check<ValueError>(fields_to_json(model_fields(options)) == model, "options of training",
+                      "must be of the model {}: got {}", model, fields_to_json(model_fields(options)));
+  } catch (const ValueError& error) {
+    throw FormatError(fmt::format("[load] {}: {}", archive.source, error.what()));
+  }
   return options;
 }
 

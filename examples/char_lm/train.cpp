@@ -5,6 +5,7 @@
 #include <carousel/optim/clip.h>
 #include <carousel/optim/schedule.h>
 #include <carousel/optim/windows.h>
+#include <carousel/tensor/compare.h>
 #include <carousel/tensor/runtime.h>
 
 #include <algorithm>
@@ -90,9 +91,8 @@ class Run {
     pass.dropout_key = rng_.next_u64();
     const LossResult result = model_.loss(window.inputs, window.targets, state_, pass);
     const double loss = result.loss.value().item();
-    check<ValueError>(std::isfinite(loss), "train",
-                      "loss must be finite: got {} at step {}; a smaller --lr may help; {} holds the last save", loss,
-                      step() + 1, path_);
+    check<ValueError>(std::isfinite(loss), "train", "loss must be finite: got {} at step {}; {}", loss, step() + 1,
+                      advice());
     optimizer_.zero_grad();
     result.loss.backward();
     const double norm = clip();
@@ -107,13 +107,15 @@ class Run {
     save();
     if (corpus_.validation.numel() < 2) return record();
     const double loss = evaluate(model_, corpus_.validation);
-    check<ValueError>(std::isfinite(loss), "train", "validation loss must be finite: got {} at step {}", loss, step());
+    check<ValueError>(std::isfinite(loss), "train", "validation loss must be finite: got {} at step {}; {}", loss,
+                      step(), advice());
     report_.record(loss);
   }
 
   void record() { report_.record(std::nullopt); }
 
   void save() const {
+    check_usable();
     save_checkpoint(path_, model_, corpus_.vocabulary.symbols(), optimizer_,
                     {.step = step(),
                      .position = windows_.position(),
@@ -154,6 +156,19 @@ class Run {
     return load_corpus(options.text, options.split,
                        options.start ? std::optional(options.start->text("vocabulary")) : std::nullopt);
   }
+
+  // A checkpoint that only gives NaN must not replace one that works.
+  void check_usable() const {
+    const Tensor some = corpus_.train.slice(0, {.stop = options_.seq_length + 1});
+    bool usable = std::isfinite(evaluate(model_, some));
+    for (const NamedParameter& parameter : model_.parameters()) {
+      usable = usable && all_finite(parameter.variable.value());
+    }
+    check<ValueError>(usable, "train", "weights must be finite and give a finite loss: not so after step {}; {}",
+                      step(), advice());
+  }
+
+  std::string advice() const { return fmt::format("a smaller --lr may help; {} holds the last save", path_); }
 
   // The norm from before.
   double clip() const {

@@ -1,3 +1,5 @@
+#include <carousel/nn/archive.h>
+
 #include "char_lm_fixture.h"
 
 /// char_lm with every kind of model.
@@ -65,6 +67,28 @@ TEST_F(CharLm, GptRefusesWhatDoesNotGoTogether) {
   EXPECT_NE(refused({"--hidden", "16", "--embedding", "8"}).find("must be one: got 8 and 16"), std::string::npos);
   EXPECT_NE(refused({"--n_embd", "16", "--heads", "3"}).find("heads must divide the size: got 3 and 16"),
             std::string::npos);
+}
+
+TEST_F(CharLm, RefusesACheckpointWhosePartsAreOfTwoKinds) {
+  ASSERT_EQ(train(text_, {"--model", "lstm"}).exit_code, 0);
+  Archive archive = load_archive(out_ + "/checkpoint.carousel");
+  json options = json::parse(archive.texts["training/options"]);
+  options["model"] = "rnn";
+  archive.texts["training/options"] = options.dump();
+  save_archive(archive, folder_.path("mixed.carousel"));
+  const ProgramResult result = run({"info", folder_.path("mixed.carousel")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("mixed.carousel"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("options of training"), std::string::npos) << result.err;
+}
+
+TEST_F(CharLm, WeightsThatGiveNoNumbersDoNotReplaceThoseThatDo) {
+  const ProgramResult result = train(text_, {"--model", "ssm", "--embedding", "16", "--lr", "100", "--min-lr", "100",
+                                             "--grad-clip", "0", "--eval-interval", "1", "--steps", "50"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("finite"), std::string::npos) << result.err;
+  const ProgramResult sampled = run({"sample", out_, "--length", "20"});
+  EXPECT_EQ(sampled.exit_code, 0) << sampled.err;
 }
 
 TEST_F(CharLm, HeadsAndContextAreNoOptionsOfARecurrentNetwork) {
