@@ -2,8 +2,8 @@
 
 #include <carousel/autograd/index.h>
 #include <carousel/autograd/shape.h>
+#include <carousel/nn/functional.h>
 #include <carousel/tensor/factory.h>
-#include <carousel/tensor/random.h>
 
 namespace carousel {
 namespace {
@@ -53,7 +53,7 @@ Tensor turned_reset(const Tensor& reset, const std::vector<int64_t>& lengths) {
 // What one of the layers is told, except its masks.
 SequenceOptions own_options(const SequenceOptions& options, const std::string& name, uint64_t number) {
   SequenceOptions own = options;
-  if (options.dropout_key) own.dropout_key = Rng(*options.dropout_key, number).next_u64();
+  own.dropout_key = derived_key(options.dropout_key, number);
   own.path = (options.path.empty() ? "" : options.path + ".") + name;
   return own;
 }
