@@ -94,14 +94,6 @@ TEST(RmsNormModule, DividesByTheRootOfTheMeanSquareAndIsNotDecayed) {
   expect_error<ValueError>([] { RmsNorm(0, {}); }, {"[RmsNorm]", "0"});
 }
 
-TEST(Linear, BeginsAsInGpt2WhenToldADeviation) {
-  Rng rng(7);
-  const Linear layer(100, 100, {.deviation = 0.02}, rng, DType::float64);
-  const Tensor weight = layer.parameters()[0].variable.value();
-  EXPECT_NEAR(std::sqrt(mean(square(weight)).item()), 0.02, 0.001);  // 10,000 draws: 0.7 % of 0.02 is one deviation
-  EXPECT_EQ(max(abs(layer.parameters()[1].variable.value())).item(), 0);
-}
-
 TEST(DropoutModule, IsTheIdentityInEvaluation) {
   Rng rng(6);
   Dropout layer(0.5);
