@@ -25,9 +25,7 @@ void check_operands(const Variable& a, const Variable& b, const Variable& h0, co
   check<ValueError>(a.dtype() == b.dtype() && h0.dtype() == b.dtype(), "linear_recurrence",
                     "a, b and h0 must have one dtype: got {}, {} and {}", to_string(a.dtype()), to_string(b.dtype()),
                     to_string(h0.dtype()));
-  const auto fits = [](const Tensor& mask, const Shape& shape) { return !mask.defined() || mask.shape() == shape; };
-  check<ShapeError>(fits(options.reset, {batch, steps}) && fits(options.lengths, {batch}), "linear_recurrence",
-                    "reset must be [B, T] and lengths [B] of b, {}", to_string(b.shape()));
+  check_options("linear_recurrence", batch, steps, options);
 }
 
 // a as the kernel reads it: [H], or time-major.
@@ -64,8 +62,10 @@ Gradients backward(const RecurrenceKept& kept, std::span<const Tensor> dys) {
                                         data_or_null<T>(dy), data_or_null<T>(dlast), dh.mutable_data<T>(),
                                         dh0.mutable_data<T>());
   });
+  NamedTensors saved{{"h", h}};
+  if (a.rank() == 3) saved.emplace_back("decay", a);
   for (const Block& block : kept.visit.blocks(h.size(0))) {
-    kept.visit.show(block, {{"h", h}}, {{"h", dh.slice(0, {.start = block.first, .stop = block.first + block.steps})}});
+    kept.visit.show(block, saved, {{"h", dh.slice(0, {.start = block.first, .stop = block.first + block.steps})}});
   }
   return {kept.wants_da ? factor_gradient(kept, dh) : Tensor(), dh.transpose(0, 1), dh0};
 }

@@ -64,6 +64,19 @@ TEST(LinearRecurrence, AVisitorSeesStatesAndGradientsInBlocksFromTheEnd) {
   EXPECT_TRUE(identical(seen, trial.b.grad().transpose(0, 1).contiguous()));
 }
 
+TEST(LinearRecurrence, AVisitorSeesFactorsThatAreOfEachStep) {
+  const Trial trial({batch, steps, hidden});
+  Tensor seen = zeros({steps, batch, hidden}, DType::float64);
+  const BackwardVisitor visitor = [&seen](const BackwardView& view) {
+    ASSERT_EQ(view.saved.size(), 2U);
+    EXPECT_EQ(view.saved[1].first, "decay");
+    const Tensor& decay = view.saved[1].second;
+    seen.slice(0, {.start = view.first_step, .stop = view.first_step + decay.size(0)}).copy_(decay);
+  };
+  sum(linear_recurrence(trial.a, trial.b, trial.h0, {.visitor = visitor}).output).backward();
+  EXPECT_TRUE(identical(seen, trial.a.value().transpose(0, 1).contiguous()));
+}
+
 TEST(LinearRecurrence, NoStepsGiveTheStateAsItCame) {
   const Trial trial({hidden});
   const SequenceResult result = linear_recurrence(trial.a, zeros({batch, 0, hidden}, DType::float64), trial.h0);
@@ -81,7 +94,15 @@ TEST(LinearRecurrence, ErrorsNameTheRuleAndTheValues) {
   test::expect_error<ShapeError>([&] { linear_recurrence(a, b, a); }, {"h0", "[3, 40, 4]", "got [4]"});
   test::expect_error<ValueError>([&] { linear_recurrence(zeros({hidden}), b, h0); }, {"float32", "float64"});
   const Tensor masks = zeros({batch}, DType::boolean);
-  test::expect_error<ShapeError>([&] { linear_recurrence(a, b, h0, {.reset = masks}); }, {"reset must be [B, T]"});
+  test::expect_error<ShapeError>([&] { linear_recurrence(a, b, h0, {.reset = masks}); },
+                                 {"[linear_recurrence]", "reset must have shape [3, 40]", "got [3]"});
+  const auto with_lengths = [&](const Tensor& lengths) { linear_recurrence(a, b, h0, {.lengths = lengths}); };
+  test::expect_error<ShapeError>([&] { with_lengths(zeros({2}, DType::int64)); }, {"lengths", "[3]", "got [2]"});
+  test::expect_error<ValueError>([&] { with_lengths(masks); }, {"lengths must be int64", "got bool"});
+  for (const int64_t wrong : {41, -3}) {
+    test::expect_error<ValueError>([&] { with_lengths(Tensor::from(std::vector<int64_t>{9, wrong, 40}, {batch})); },
+                                   {"lengths must be in [0, 40]", wrong == 41 ? "got 41" : "got -3"});
+  }
 }
 
 }  // namespace
