@@ -33,21 +33,17 @@ TEST_P(GoldenBidirectional, ForwardAndEveryGradientAreThoseOfPyTorch) {
   const auto& [kind, dtype, packed] = GetParam();
   const Golden golden = read_golden("bidirectional_" + kind + ".json");
   const std::string way = packed ? "packed." : "whole.";
-  const auto leaf = [dtype = dtype](const Tensor& value) { return Variable::parameter(value.to(dtype).clone()); };
   Rng rng(0);
   const auto make = [&rng, &name = kind, dtype = dtype] {
     return layer_kind(name).make({2, 3, dtype}, layer_kind(name).default_config(), rng);
   };
   const Bidirectional layer(make(), make());
-  for (const NamedParameter& parameter : layer.parameters()) {
-    Tensor value = parameter.variable.value();
-    value.copy_(golden.at(torch_name(parameter.name)));
-  }
-  const Variable x = leaf(golden.at("x"));
+  set_parameters(layer, golden, torch_name);
+  const Variable x = leaf(golden.at("x"), dtype);
   State start;
   for (const auto& [path, zero] : layer.initial_state(3).values()) {
     const StateEntry entry(path);
-    start.set(path, leaf(golden.at(entry.name + "0").select(0, entry.direction)));
+    start.set(path, leaf(golden.at(entry.name + "0").select(0, entry.direction), dtype));
   }
 
   const Tensor lengths = packed ? golden.at("lengths").to(DType::int64) : Tensor();
