@@ -25,8 +25,8 @@ DecayingMemory::DecayingMemory(int64_t input_size, int64_t hidden_size, const De
   check<ValueError>(input_size > 0 && hidden_size > 0, "DecayingMemory", "sizes must be positive: got {} and {}",
                     input_size, hidden_size);
   check_fields("DecayingMemory", fields(config_));
-  const double bound = 1 / std::sqrt(static_cast<double>(input_size));
-  weight_ = add_parameter("weight", init::uniform({hidden_size, input_size}, bound, rng, dtype), Decay::yes);
+  weight_ =
+      add_parameter("weight", init::fan_in_uniform({hidden_size, input_size}, input_size, rng, dtype), Decay::yes);
   if (!config_.learned) return;
   check<ValueError>(config_.decay > 0 && config_.decay < 1, "DecayingMemory",
                     "a decay that is learned must begin inside (0, 1): got {}", config_.decay);

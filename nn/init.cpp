@@ -62,6 +62,11 @@ Tensor normal(const Shape& shape, double deviation, Rng& rng, DType dtype) {
   return rng.normal(shape, 0, deviation, dtype);
 }
 
+Tensor fan_in_uniform(const Shape& shape, int64_t fan_in, Rng& rng, DType dtype) {
+  check<ValueError>(fan_in > 0, "init::fan_in_uniform", "fan_in must be positive: got {}", fan_in);
+  return uniform(shape, 1 / std::sqrt(static_cast<double>(fan_in)), rng, dtype);
+}
+
 Tensor xavier_uniform(const Shape& shape, Rng& rng, DType dtype) {
   const Fans fan = fans("init::xavier_uniform", shape);
   return uniform(shape, std::sqrt(6 / (fan.in + fan.out)), rng, dtype);

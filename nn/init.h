@@ -3,9 +3,9 @@
 #include <carousel/tensor/random.h>
 #include <carousel/tensor/tensor.h>
 
-/// Initial values. fan_in and fan_out are the last and first size of a matrix [out, in]. All but uniform and normal
-/// throw ShapeError for what is not a matrix with positive sizes; those two ValueError for a bound or deviation that is
-/// negative or not finite.
+/// Initial values. fan_in and fan_out are the last and first size of a matrix [out, in]. All but uniform, normal
+/// and fan_in_uniform throw ShapeError for what is not a matrix with positive sizes; those ValueError for a bound or
+/// deviation that is negative or not finite.
 namespace carousel::init {
 
 /// While one lives, this thread's initialisers give tensors of zeros that take no memory, and draw nothing: a model
@@ -23,6 +23,9 @@ class ShapesOnly {
 
 Tensor uniform(const Shape& shape, double bound, Rng& rng, DType dtype = DType::float32);  ///< U(-bound, bound)
 Tensor normal(const Shape& shape, double deviation, Rng& rng, DType dtype = DType::float32);
+/// U(-1/sqrt(n), 1/sqrt(n)) with n = fan_in: PyTorch's beginning of weights and biases whose sums run over n numbers.
+/// Throws ValueError unless n is positive.
+Tensor fan_in_uniform(const Shape& shape, int64_t fan_in, Rng& rng, DType dtype = DType::float32);
 Tensor xavier_uniform(const Shape& shape, Rng& rng, DType dtype = DType::float32);  ///< Glorot, Bengio 2010
 Tensor xavier_normal(const Shape& shape, Rng& rng, DType dtype = DType::float32);
 Tensor kaiming_uniform(const Shape& shape, Rng& rng, DType dtype = DType::float32);  ///< He and others 2015, ReLU gain

@@ -22,14 +22,15 @@ Linear::Linear(int64_t input_size, int64_t output_size, const Config& config, Rn
   check<ValueError>(input_size > 0 && output_size > 0, "Linear", "sizes must be positive: got {} and {}", input_size,
                     output_size);
   const Shape matrix{output_size, input_size};
-  const double bound = 1 / std::sqrt(static_cast<double>(input_size));
   const auto& deviation = config.deviation;
   weight_ = add_parameter(
-      "weight", deviation ? init::normal(matrix, *deviation, rng, dtype) : init::uniform(matrix, bound, rng, dtype),
+      "weight",
+      deviation ? init::normal(matrix, *deviation, rng, dtype) : init::fan_in_uniform(matrix, input_size, rng, dtype),
       Decay::yes);
   if (!config.bias) return;
   bias_ = add_parameter(
-      "bias", deviation ? zeros({output_size}, dtype) : init::uniform({output_size}, bound, rng, dtype), Decay::no);
+      "bias", deviation ? zeros({output_size}, dtype) : init::fan_in_uniform({output_size}, input_size, rng, dtype),
+      Decay::no);
 }
 
 Variable Linear::forward(const Variable& x) const { return linear(x, weight_, bias_); }

@@ -17,11 +17,6 @@ namespace {
 
 constexpr int64_t features_per_rank = 16;
 
-// How PyTorch makes the weights of linear layers and convolutions whose sums run over `terms` numbers.
-Tensor uniform_weight(const Shape& shape, int64_t terms, Rng& rng, DType dtype) {
-  return init::uniform(shape, 1 / std::sqrt(static_cast<double>(terms)), rng, dtype);
-}
-
 // softplus^-1(dt), dt log-uniform.
 Tensor step_bias(int64_t channels, Rng& rng, DType dtype) {
   constexpr double shortest = 0.001, longest = 0.1;
@@ -72,15 +67,15 @@ Mamba::Mamba(int64_t size, const MambaConfig& config, int64_t depth, Rng& rng, D
   const int64_t rank = (size + features_per_rank - 1) / features_per_rank;
   a_log_ = add_parameter("A_log", initial_a_log(inner, states, dtype), Decay::no);
   d_ = add_parameter("D", ones({inner}, dtype), Decay::no);
-  in_proj_.add(uniform_weight({config_.gate ? 2 * inner : inner, size}, size, rng, dtype));
+  in_proj_.add(init::fan_in_uniform({config_.gate ? 2 * inner : inner, size}, size, rng, dtype));
   add_child("in_proj", in_proj_);
-  conv1d_.add(uniform_weight({inner, 1, width}, width, rng, dtype));
-  conv1d_.add_bias(uniform_weight({inner}, width, rng, dtype));
+  conv1d_.add(init::fan_in_uniform({inner, 1, width}, width, rng, dtype));
+  conv1d_.add_bias(init::fan_in_uniform({inner}, width, rng, dtype));
   add_child("conv1d", conv1d_);
   if (config_.selective) {
-    x_proj_.add(uniform_weight({rank + 2 * states, inner}, inner, rng, dtype));
+    x_proj_.add(init::fan_in_uniform({rank + 2 * states, inner}, inner, rng, dtype));
     add_child("x_proj", x_proj_);
-    dt_proj_.add(uniform_weight({inner, rank}, rank, rng, dtype));
+    dt_proj_.add(init::fan_in_uniform({inner, rank}, rank, rng, dtype));
     dt_proj_.add_bias(step_bias(inner, rng, dtype));
     add_child("dt_proj", dt_proj_);
   } else {
@@ -88,7 +83,7 @@ Mamba::Mamba(int64_t size, const MambaConfig& config, int64_t depth, Rng& rng, D
     c_ = add_parameter("C", init::normal({inner, states}, 1, rng, dtype), Decay::yes);
     dt_bias_ = add_parameter("dt_bias", step_bias(inner, rng, dtype), Decay::no);
   }
-  out_proj_.add(uniform_weight({size, inner}, inner * depth, rng, dtype));
+  out_proj_.add(init::fan_in_uniform({size, inner}, inner * depth, rng, dtype));
   add_child("out_proj", out_proj_);
 }
 

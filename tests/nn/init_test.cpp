@@ -22,6 +22,11 @@ TEST(Init, UniformStaysInItsBound) {
   EXPECT_NEAR(deviation(x), 0.25 / std::sqrt(3), 3e-3);  // four standard errors of 10,000 draws
 }
 
+TEST(Init, FanInUniformIsUniformToOneByTheRoot) {
+  Rng rng(6), same(6);
+  EXPECT_TRUE(identical(init::fan_in_uniform({3, 5}, 16, rng), init::uniform({3, 5}, 0.25, same)));
+}
+
 // Deviations by the papers' formulas, within four standard errors: 1 / sqrt(2 * 20,000) is half a percent.
 TEST(Init, DeviationsAreThoseOfThePapers) {
   Rng rng(2);
@@ -54,6 +59,7 @@ TEST(Init, RefusesWhatMakesNoSense) {
   test::expect_error<ShapeError>([&] { init::xavier_uniform({3}, rng); }, {"[init::xavier_uniform]", "[3]"});
   test::expect_error<ShapeError>([&] { init::orthogonal({0, 3}, rng); }, {"[init::orthogonal]", "[0, 3]"});
   test::expect_error<ValueError>([&] { init::uniform({3}, -1, rng); }, {"bound", "-1"});
+  test::expect_error<ValueError>([&] { init::fan_in_uniform({3}, 0, rng); }, {"fan_in must be positive", "got 0"});
   test::expect_error<ValueError>([&] { init::normal({3}, NAN, rng); }, {"deviation", "nan"});
 }
 

@@ -100,8 +100,11 @@ TEST(LinearRecurrence, ErrorsNameTheRuleAndTheValues) {
   test::expect_error<ShapeError>([&] { with_lengths(zeros({2}, DType::int64)); }, {"lengths", "[3]", "got [2]"});
   test::expect_error<ValueError>([&] { with_lengths(masks); }, {"lengths must be int64", "got bool"});
   for (const int64_t wrong : {41, -3}) {
-    test::expect_error<ValueError>([&] { with_lengths(Tensor::from(std::vector<int64_t>{9, wrong, 40}, {batch})); },
-                                   {"lengths must be in [0, 40]", wrong == 41 ? "got 41" : "got -3"});
+    test::expect_error<ValueError>(
+        [&] {
+          with_lengths(Tensor::from(std::vector<int64_t>{9, wrong, 40}, {batch}));
+        },
+        {"lengths must be in [0, 40]", wrong == 41 ? "got 41" : "got -3"});
   }
 }
 
