@@ -56,8 +56,7 @@ struct Gathered {
 
 // Steps first .. last - 1.
 template <class T>
-void run_block(const Inputs& in, const Tensor& dy, int64_t first, int64_t last, const SequenceOptions& look,
-               Gathered& sums) {
+void run_block(const Inputs& in, const Tensor& dy, int64_t first, int64_t last, const Visit& visit, Gathered& sums) {
   const Shape& state = in.window.shape();
   Tensor dweight(in.weight.shape(), dy.dtype()), dbias({in.weight.size(0)}, dy.dtype()), before(state, dy.dtype());
   kernels::CausalConvGradients<T> out{.dx = sums.dx.mutable_data<T>(),
@@ -65,7 +64,7 @@ void run_block(const Inputs& in, const Tensor& dy, int64_t first, int64_t last, 
                                       .dbias = dbias.mutable_data<T>(),
                                       .dwindow = before.mutable_data<T>()};
   Tensor windows, dwindows;
-  if (look.visitor) {
+  if (visit.visitor) {
     windows = Tensor({last - first, state[0], state[1], state[2]}, dy.dtype());
     dwindows = Tensor(windows.shape(), dy.dtype());
     out.windows = windows.mutable_data<T>();
@@ -76,14 +75,14 @@ void run_block(const Inputs& in, const Tensor& dy, int64_t first, int64_t last, 
   add_(sums.dweight, dweight);
   add_(sums.dbias, dbias);
   sums.dwindow = before;
-  if (look.visitor) {
-    look.visitor(
-        {.layer = look.path, .first_step = first, .saved = {{"conv", windows}}, .gradient = {{"conv", dwindows}}});
+  if (visit.visitor) {
+    visit.visitor(
+        {.layer = visit.layer, .first_step = first, .saved = {{"conv", windows}}, .gradient = {{"conv", dwindows}}});
   }
 }
 
 // The gradients of x, window, weight and bias.
-Gradients backward(const Inputs& in, std::span<const Tensor> dys, const SequenceOptions& look) {
+Gradients backward(const Inputs& in, std::span<const Tensor> dys, const Visit& visit) {
   const DType dtype = in.x.dtype();
   const Tensor dy = dys[0].defined() ? time_major(dys[0]) : zeros(in.x.shape(), dtype);
   Gathered sums{.dx = Tensor(in.x.shape(), dtype),
@@ -91,8 +90,8 @@ Gradients backward(const Inputs& in, std::span<const Tensor> dys, const Sequence
                 .dbias = zeros({in.weight.size(0)}, dtype),
                 .dwindow = dys[1].defined() ? dys[1].contiguous() : dys[1]};
   const auto run = dtype == DType::float32 ? run_block<float> : run_block<double>;
-  for (const auto& [first, steps] : blocks_backward(in.x.size(0), look.visitor != nullptr)) {
-    run(in, dy, first, first + steps, look, sums);
+  for (const auto& [first, steps] : visit.blocks(in.x.size(0))) {
+    run(in, dy, first, first + steps, visit, sums);
   }
   return {sums.dx.transpose(0, 1), sums.dwindow, sums.dweight, sums.dbias};
 }
@@ -116,8 +115,8 @@ CausalConvResult causal_conv(const Variable& x, const Variable& window, const Va
   const Variables results =
       record(Op::causal_conv, {y.transpose(0, 1), last}, parents,
              [x = Saved(in.x), window = Saved(in.window), weight = Saved(in.weight), breaks = SavedBreaks(in.breaks),
-              look = SequenceOptions{.visitor = options.visitor, .path = options.path}](std::span<const Tensor> dys) {
-               return backward({x.get(), window.get(), weight.get(), breaks.get()}, dys, look);
+              visit = Visit{options.visitor, options.path}](std::span<const Tensor> dys) {
+               return backward({x.get(), window.get(), weight.get(), breaks.get()}, dys, visit);
              });
   return {.output = results[0], .window = results[1]};
 }

@@ -69,8 +69,8 @@ NamedTensors gates_by_name(const Tensor& gates, const std::vector<std::string>& 
   return all;
 }
 
-std::vector<Block> blocks_backward(int64_t steps, bool looked_at) {
-  const int64_t size = looked_at ? visited_steps : std::max<int64_t>(1, steps);
+std::vector<Block> Visit::blocks(int64_t steps) const {
+  const int64_t size = visitor ? visited_steps : std::max<int64_t>(1, steps);
   std::vector<Block> blocks;
   for (int64_t end = steps; end > 0;) {
     const int64_t first = (end - 1) / size * size;

@@ -36,9 +36,6 @@ T* mutable_or_null(Tensor& x, int64_t t = 0) {
 struct Block {
   int64_t first, steps;
 };
-/// The blocks that backward goes through, from the last one to the first: all steps at once, or when somebody looks,
-/// `visited_steps` at a time.
-std::vector<Block> blocks_backward(int64_t steps, bool looked_at);
 
 /// Where rows of a batch are cut from their past, and where they end.
 struct Breaks {
@@ -78,7 +75,9 @@ struct Visit {
   BackwardVisitor visitor;
   std::string layer;
 
-  std::vector<Block> blocks(int64_t steps) const { return blocks_backward(steps, visitor != nullptr); }
+  /// The blocks that backward goes through, from the last one to the first: all steps at once, or when somebody looks,
+  /// `visited_steps` at a time.
+  std::vector<Block> blocks(int64_t steps) const;
   /// Memory for the gradients of the states [T, B, H] in a block; undefined when nobody looks.
   Tensor gradient_like(const Tensor& states, const Block& block) const;
   /// Shows the block's part of the `saved` sequences [T, ..], and the gradients [steps, B, H] of that block.

@@ -92,26 +92,26 @@ struct Gathered {
   Tensor dh;               // of the state that it has come to; undefined: zeros
 };
 
-void show(const Inputs& in, int64_t first, int64_t last, const Tensor& dh, const SequenceOptions& look) {
+void show(const Inputs& in, int64_t first, int64_t last, const Tensor& dh, const Visit& visit) {
   const auto block = [first, last](const Tensor& x) { return x.slice(0, {.start = first, .stop = last}); };
   const auto coefficients = [&in, &dh, &block](const Tensor& x) {
     return in.fixed() ? x.expand(dh.shape()) : block(x);
   };
   const Tensor dt = block(in.dt);
-  look.visitor({.layer = look.path,
-                .first_step = first,
-                .saved = {{"u", block(in.u)},
-                          {"dt", dt},
-                          {"decay", exp(dt.unsqueeze(-1) * in.a)},
-                          {"B", coefficients(in.b)},
-                          {"C", coefficients(in.c)}},
-                .gradient = {{"h", dh}}});
+  visit.visitor({.layer = visit.layer,
+                 .first_step = first,
+                 .saved = {{"u", block(in.u)},
+                           {"dt", dt},
+                           {"decay", exp(dt.unsqueeze(-1) * in.a)},
+                           {"B", coefficients(in.b)},
+                           {"C", coefficients(in.c)}},
+                 .gradient = {{"h", dh}}});
 }
 
 // Steps first .. last - 1.
 template <class T>
-void run_block(const Inputs& in, const Tensor& kept, const Tensor& dy, int64_t first, int64_t last,
-               const SequenceOptions& look, Gathered& sums) {
+void run_block(const Inputs& in, const Tensor& kept, const Tensor& dy, int64_t first, int64_t last, const Visit& visit,
+               Gathered& sums) {
   const kernels::ScanShape shape = in.shape(first, last);
   const DType dtype = dy.dtype();
   const int64_t wide = first * shape.batch * shape.channels;
@@ -120,7 +120,7 @@ void run_block(const Inputs& in, const Tensor& kept, const Tensor& dy, int64_t f
   Tensor db = in.fixed() ? Tensor(in.b.shape(), dtype) : sums.db,
          dc = in.fixed() ? Tensor(in.c.shape(), dtype) : sums.dc;
   Tensor dh;
-  if (look.visitor) dh = Tensor({shape.steps, shape.batch, shape.channels, shape.states}, dtype);
+  if (visit.visitor) dh = Tensor({shape.steps, shape.batch, shape.channels, shape.states}, dtype);
   kernels::selective_scan_backward<T>(shape, in.from<T>(first),
                                       kept.data<T>() + first / kernels::scan_block * before.numel(),
                                       dy.data<T>() + wide, sums.dh.defined() ? sums.dh.data<T>() : nullptr,
@@ -139,11 +139,11 @@ void run_block(const Inputs& in, const Tensor& kept, const Tensor& dy, int64_t f
     add_(sums.dc, dc);
   }
   sums.dh = before;
-  if (look.visitor) show(in, first, last, dh, look);
+  if (visit.visitor) show(in, first, last, dh, visit);
 }
 
 // The gradients of u, dt, A, B, C, D and h0.
-Gradients backward(const Inputs& in, const Tensor& kept, std::span<const Tensor> dys, const SequenceOptions& look) {
+Gradients backward(const Inputs& in, const Tensor& kept, std::span<const Tensor> dys, const Visit& visit) {
   const Tensor dy = dys[0].defined() ? time_major(dys[0]) : zeros_like(in.u);
   Gathered sums{.du = Tensor(in.u.shape(), in.u.dtype()),
                 .ddt = Tensor(in.u.shape(), in.u.dtype()),
@@ -154,8 +154,8 @@ Gradients backward(const Inputs& in, const Tensor& kept, std::span<const Tensor>
                 .dh = dys[1].defined() ? dys[1].contiguous() : dys[1]};
   const auto run = in.u.dtype() == DType::float32 ? run_block<float> : run_block<double>;
   static_assert(visited_steps % kernels::scan_block == 0);
-  for (const auto& [first, steps] : blocks_backward(in.u.size(0), look.visitor != nullptr)) {
-    run(in, kept, dy, first, first + steps, look, sums);
+  for (const auto& [first, steps] : visit.blocks(in.u.size(0))) {
+    run(in, kept, dy, first, first + steps, visit, sums);
   }
   const auto rows_first = [&in](const Tensor& x) { return in.fixed() ? x : x.transpose(0, 1); };
   return {sums.du.transpose(0, 1),
@@ -198,10 +198,8 @@ ScanResult selective_scan(const ScanTerms& terms, const Variable& h0, const Sequ
   const Outputs out = run_forward(in, h0.value().contiguous(), needs_grad(parents));
   const Variables results =
       record(Op::selective_scan, {out.y.transpose(0, 1), out.last}, parents,
-             [inputs = SavedInputs(in), kept = Saved(out.kept),
-              look = SequenceOptions{.visitor = options.visitor, .path = options.path}](std::span<const Tensor> dys) {
-               return backward(inputs.get(), kept.get(), dys, look);
-             });
+             [inputs = SavedInputs(in), kept = Saved(out.kept), visit = Visit{options.visitor, options.path}](
+                 std::span<const Tensor> dys) { return backward(inputs.get(), kept.get(), dys, visit); });
   return {.output = results[0], .state = results[1]};
 }
 

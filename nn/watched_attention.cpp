@@ -2,6 +2,7 @@
 
 #include <carousel/autograd/elementwise.h>
 #include <carousel/nn/attention_parts.h>
+#include <carousel/nn/recurrent.h>
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
@@ -9,10 +10,7 @@
 namespace carousel::attention {
 namespace {
 
-struct Visit {
-  BackwardVisitor visitor;
-  std::string layer;
-};
+using recurrent::Visit;
 
 // [B, S] over [B, A, S, hd].
 Tensor over_entries(const Tensor& mask) { return mask.unsqueeze(1).unsqueeze(-1); }
