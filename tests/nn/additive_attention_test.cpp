@@ -1,4 +1,5 @@
 #include "expect_error.h"
+#include "parameter_gradients.h"
 
 #include <carousel/autograd/elementwise.h>
 #include <carousel/autograd/gradcheck.h>
@@ -73,7 +74,7 @@ TEST(AdditiveAttention, IsThePapersEquation) {
 
 TEST(AdditiveAttention, GradientsPassTheCheckAlsoOfTheParameters) {
   for (const Tensor& lengths : {Tensor(), Tensor::from(std::vector<int64_t>{4, 2, 0})}) {
-    const AdditiveAttention attention = make();
+    AdditiveAttention attention = make();
     const Tensor query = random({3, 3}, 2), values = random({3, 4, 4}, 3);
     const auto run = [&](const Variable& q, const Variable& v) {  // two looks at one memory
       const auto memory = attention.memory(v, lengths);
@@ -83,22 +84,7 @@ TEST(AdditiveAttention, GradientsPassTheCheckAlsoOfTheParameters) {
     const GradcheckResult inputs =
         gradcheck([&](std::span<const Variable> in) { return run(in[0], in[1]); }, {query, values});
     EXPECT_TRUE(inputs) << inputs.message;
-    run(query, values).backward();
-    constexpr double eps = 1e-6;
-    for (const NamedParameter& parameter : attention.parameters()) {
-      const Tensor flat = parameter.variable.value().reshape({-1}), gradient = parameter.variable.grad().reshape({-1});
-      for (int64_t i = 0; i < flat.numel(); ++i) {
-        Tensor element = flat.slice(0, {i, i + 1});
-        const double value = element.item();
-        element.fill_(value + eps);
-        const double above = run(query, values).value().item();
-        element.fill_(value - eps);
-        const double below = run(query, values).value().item();
-        element.fill_(value);
-        // Truncation eps^2 and rounding 1e-16 / eps are both far below.
-        EXPECT_NEAR(gradient.select(0, i).item(), (above - below) / (2 * eps), 1e-7) << parameter.name << i;
-      }
-    }
+    test::expect_difference_quotients(attention, [&] { return run(query, values); });
   }
 }
 

@@ -1,4 +1,5 @@
 #include "expect_error.h"
+#include "parameter_gradients.h"
 
 #include <carousel/autograd/elementwise.h>
 #include <carousel/autograd/matmul.h>
@@ -18,6 +19,7 @@
 namespace carousel {
 namespace {
 
+using test::expect_difference_quotients;
 using test::expect_error;
 
 EncoderDecoderConfig small(const std::string& model, const std::string& attention) {
@@ -51,22 +53,7 @@ class EncoderDecoders : public testing::TestWithParam<std::tuple<std::string, st
 };
 
 TEST_P(EncoderDecoders, ParameterGradientsAreDifferenceQuotients) {
-  loss_of(model_).backward();
-  constexpr double eps = 1e-6;
-  for (const NamedParameter& parameter : model_.parameters()) {
-    const Tensor flat = parameter.variable.value().reshape({-1}), gradient = parameter.variable.grad().reshape({-1});
-    for (int64_t i = 0; i < flat.numel(); ++i) {
-      Tensor element = flat.slice(0, {i, i + 1});
-      const double value = element.item();
-      element.fill_(value + eps);
-      const double above = loss_of(model_).value().item();
-      element.fill_(value - eps);
-      const double below = loss_of(model_).value().item();
-      element.fill_(value);
-      // Truncation eps^2 and rounding 1e-16 / eps are both far below.
-      EXPECT_NEAR(gradient.select(0, i).item(), (above - below) / (2 * eps), 1e-7) << parameter.name << i;
-    }
-  }
+  expect_difference_quotients(model_, [this] { return loss_of(model_); });
 }
 
 TEST_P(EncoderDecoders, PaddingChangesNothing) {

@@ -1,6 +1,7 @@
 #include <carousel/nn/mamba.h>
 
 #include "expect_error.h"
+#include "parameter_gradients.h"
 
 #include <carousel/autograd/elementwise.h>
 #include <carousel/autograd/reduce.h>
@@ -187,16 +188,11 @@ TEST(Mamba, GradientReachesTheInitialWindowAndState) {
                     {"h", Variable::parameter(rng.normal({1, 8, 2}, 0, 1, DType::float64))}};
   loss_of(start).backward();
   for (const char* name : {"conv", "h"}) {
-    Tensor value = start[name].value().select(0, 0).select(0, 5).slice(0, {.start = 1, .stop = 2});
-    const double gradient = start[name].grad().select(0, 0).select(0, 5).select(0, 1).item(), before = value.item();
-    constexpr double eps = 1e-5;
-    value.fill_(before + eps);
-    const double above = loss_of(start).value().item();
-    value.fill_(before - eps);
-    const double below = loss_of(start).value().item();
-    value.fill_(before);
+    const auto element = [](const Tensor& x) { return x.select(0, 0).select(0, 5).slice(0, {.start = 1, .stop = 2}); };
+    const double gradient = element(start[name].grad()).item();
+    const double quotient = test::difference_quotient(element(start[name].value()), [&] { return loss_of(start); });
     EXPECT_NE(gradient, 0);
-    EXPECT_NEAR(gradient, (above - below) / (2 * eps), 1e-7) << name;  // eps^2, and 1e-15 / eps
+    EXPECT_NEAR(gradient, quotient, test::quotient_tolerance(quotient)) << name;
   }
 }
 

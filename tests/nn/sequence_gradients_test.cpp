@@ -4,9 +4,8 @@
 #include <carousel/tensor/elementwise.h>
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 
+#include "parameter_gradients.h"
 #include "sequence_suite.h"
 
 /// The gradients of every member of the suite.
@@ -37,29 +36,6 @@ TEST_P(SequenceSuite, GradientsPassTheCheck) {
   }
 }
 
-// d loss / d every element of every parameter, which is changed in place, as a training step would.
-void check_parameter_gradients(SequenceLayer& layer, const std::function<Variable()>& loss) {
-  layer.zero_grad();
-  loss().backward();
-  constexpr double eps = 1e-6;
-  for (const NamedParameter& parameter : layer.parameters()) {
-    const Tensor gradient = parameter.variable.grad().reshape({-1});
-    const Tensor flat = parameter.variable.value().reshape({-1});
-    for (int64_t i = 0; i < flat.numel(); ++i) {
-      Tensor element = flat.slice(0, {.start = i, .stop = i + 1});
-      const double value = element.item();
-      element.fill_(value + eps);
-      const double above = loss().value().item();
-      element.fill_(value - eps);
-      const double below = loss().value().item();
-      element.fill_(value);
-      const double quotient = (above - below) / (2 * eps);
-      // gradcheck's defaults: truncation eps^2 and rounding 1e-16 / eps are both far below.
-      EXPECT_NEAR(gradient.select(0, i).item(), quotient, 1e-5 + 1e-3 * std::abs(quotient)) << parameter.name << i;
-    }
-  }
-}
-
 TEST_P(SequenceSuite, ParameterGradientsAreDifferenceQuotients) {
   for (const int64_t steps : {1, 2, 5}) {
     for (const int64_t batch : {1, 3}) {
@@ -67,8 +43,8 @@ TEST_P(SequenceSuite, ParameterGradientsAreDifferenceQuotients) {
       const Tensor x = random({batch, steps, layer_->input_size()}, 7);
       const SequenceOptions options{.reset = some_resets(batch, steps), .lengths = some_lengths(batch, steps)};
       const State state = random_state(*layer_, batch);
-      check_parameter_gradients(*layer_, [&] { return weigh(layer_->forward(x, state)); });
-      check_parameter_gradients(*layer_, [&] { return weigh(layer_->forward(x, state, options)); });
+      expect_difference_quotients(*layer_, [&] { return weigh(layer_->forward(x, state)); });
+      expect_difference_quotients(*layer_, [&] { return weigh(layer_->forward(x, state, options)); });
     }
   }
 }
