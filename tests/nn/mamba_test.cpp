@@ -188,7 +188,9 @@ TEST(Mamba, GradientReachesTheInitialWindowAndState) {
                     {"h", Variable::parameter(rng.normal({1, 8, 2}, 0, 1, DType::float64))}};
   loss_of(start).backward();
   for (const char* name : {"conv", "h"}) {
-    const auto element = [](const Tensor& x) { return x.select(0, 0).select(0, 5).slice(0, {.start = 1, .stop = 2}); };
+    const auto element = [](const Tensor& all) {
+      return all.select(0, 0).select(0, 5).slice(0, {.start = 1, .stop = 2});
+    };
     const double gradient = element(start[name].grad()).item();
     const double quotient = test::difference_quotient(element(start[name].value()), [&] { return loss_of(start); });
     EXPECT_NE(gradient, 0);
