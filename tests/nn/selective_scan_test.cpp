@@ -17,6 +17,10 @@ namespace {
 
 constexpr int64_t batch = 2, steps = 40, channels = 3, states = 2;
 
+// Tolerances, where no other reason stands beside them: in double a rounding is 1e-16 of a number near 1. What a
+// visitor sees is what went in, or one exp of it (1e-14); outputs and gradients are sums of some 80 numbers that are
+// added in two orders (1e-12).
+
 struct Trial {
   ScanTerms terms;
   Variable h0;
