@@ -37,14 +37,7 @@ struct Inputs {
   Tensor x, window, weight;
   Breaks breaks;
 
-  kernels::CausalConvShape shape() const {
-    return {.steps = x.size(0),
-            .batch = x.size(1),
-            .channels = x.size(2),
-            .width = weight.size(1),
-            .reset = breaks.reset_from(0),
-            .lengths = breaks.lengths_or_null()};
-  }
+  kernels::CausalConvShape shape() const { return {breaks.shape(x, {0, x.size(0)}), x.size(2), weight.size(1)}; }
 };
 
 // What backward has gathered on its way to the first step.

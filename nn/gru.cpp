@@ -39,7 +39,7 @@ Outputs run_forward(const GruKept& kept, const Tensor& bias, Tensor& gates) {
   const Shape states{gates.size(0), h0.size(0), h0.size(1)};
   Outputs out{Tensor(states, h0.dtype()), Tensor(states, h0.dtype()), Tensor(h0.shape(), h0.dtype())};
   const auto weights = kernels::GruWeights<T>::transposed(h0.size(1), kept.common.weight_hh.get().data<T>());
-  kernels::gru_forward<T>(kept.common.breaks.get().sequence(out.h, {0, gates.size(0)}), kept.form, weights,
+  kernels::gru_forward<T>(kept.common.breaks.get().recurrence(out.h, {0, gates.size(0)}), kept.form, weights,
                           kept.form == GruForm::reset_after ? of_candidate(bias, 0).data<T>() : nullptr, h0.data<T>(),
                           {gates.mutable_data<T>(), out.q.mutable_data<T>(), out.h.mutable_data<T>()},
                           out.last.mutable_data<T>());
@@ -62,7 +62,7 @@ InnerGradients run_backward(const GruKept& kept, const Tensor& dy, const Tensor&
     const int64_t first = block.first;
     Tensor dh = kept.common.visit.gradient_like(h, block), before(h0.shape(), h0.dtype());
     kernels::gru_backward<T>(
-        breaks.sequence(h, block), kept.form, weights, first == 0 ? h0.data<T>() : data_or_null<T>(h, first - 1),
+        breaks.recurrence(h, block), kept.form, weights, first == 0 ? h0.data<T>() : data_or_null<T>(h, first - 1),
         {data_or_null<T>(gates, first), data_or_null<T>(q, first), data_or_null<T>(h, first)},
         data_or_null<T>(dy, first), data_or_null<T>(out.h0),
         {mutable_or_null<T>(out.gates, first), mutable_or_null<T>(out.q, first), mutable_or_null<T>(dh)},

@@ -58,7 +58,7 @@ Gradients backward(const RecurrenceKept& kept, std::span<const Tensor> dys) {
   Tensor dh(h.shape(), h.dtype()), dh0(kept.h0.get().shape(), h.dtype());
   dispatch_floating("linear_recurrence", h.dtype(), [&kept, &a, &h, &dy, &dlast, &dh, &dh0](auto type) {
     using T = decltype(type);
-    kernels::linear_recurrence_backward(kept.breaks.get().sequence(h, {0, h.size(0)}), kernel_factors<T>(a),
+    kernels::linear_recurrence_backward(kept.breaks.get().recurrence(h, {0, h.size(0)}), kernel_factors<T>(a),
                                         data_or_null<T>(dy), data_or_null<T>(dlast), dh.mutable_data<T>(),
                                         dh0.mutable_data<T>());
   });
@@ -81,7 +81,7 @@ SequenceResult linear_recurrence(const Variable& a, const Variable& b, const Var
   Tensor h = b.value().transpose(0, 1).clone(), last(start.shape(), start.dtype());
   dispatch_floating("linear_recurrence", h.dtype(), [&breaks, &factors, &start, &h, &last](auto type) {
     using T = decltype(type);
-    kernels::linear_recurrence(breaks.sequence(h, {0, h.size(0)}), kernel_factors<T>(factors), start.data<T>(),
+    kernels::linear_recurrence(breaks.recurrence(h, {0, h.size(0)}), kernel_factors<T>(factors), start.data<T>(),
                                h.mutable_data<T>(), last.mutable_data<T>());
   });
   const RecurrenceKept kept{.breaks = SavedBreaks(breaks),

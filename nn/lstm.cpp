@@ -50,8 +50,8 @@ std::pair<States, States> run_forward(const LstmKept& kept, Tensor& gates) {
   const kernels::PackedMatrix<T> transposed(hidden, w.size(0), w.data<T>(), 1, hidden);
   const States start{h0, kept.c0.get()};
   States states = empty_states({steps, batch, hidden}, h0.dtype()), last = empty_states(h0.shape(), h0.dtype());
-  kernels::lstm_forward(kept.common.breaks.get().sequence(states.h, {0, steps}), kept.form, transposed, start.read<T>(),
-                        gates.mutable_data<T>(), states.write<T>(), last.write<T>());
+  kernels::lstm_forward(kept.common.breaks.get().recurrence(states.h, {0, steps}), kept.form, transposed,
+                        start.read<T>(), gates.mutable_data<T>(), states.write<T>(), last.write<T>());
   return {states, last};
 }
 
@@ -84,7 +84,7 @@ InnerGradients run_backward(const LstmKept& kept, const Tensor& dy, const States
                                         .c = data_or_null<T>(c, first)};
     States dstates{visit.gradient_like(c, block), visit.gradient_like(c, block)},
         before = empty_states(kept.c0.get().shape(), c.dtype());
-    kernels::lstm_backward(breaks.sequence(c, block), kept.form, weight, memory, data_or_null<T>(dy, first),
+    kernels::lstm_backward(breaks.recurrence(c, block), kept.form, weight, memory, data_or_null<T>(dy, first),
                            out.dstart.read<T>(), dstates.write<T>(), mutable_or_null<T>(out.dz, first),
                            before.write<T>());
     if (visit.visitor) visit.show(block, by_name(kept), {{"h", dstates.h}, {"c", dstates.c}});

@@ -35,16 +35,16 @@ Breaks Breaks::of(const SequenceOptions& options) {
   return {.reset = time_major(options.reset), .lengths = without_gaps(options.lengths)};
 }
 
-const bool* Breaks::reset_from(int64_t step) const { return data_or_null<bool>(reset, step); }
-const int64_t* Breaks::lengths_or_null() const { return data_or_null<int64_t>(lengths); }
-
-kernels::Recurrence Breaks::sequence(const Tensor& h, const Block& block) const {
+kernels::SequenceShape Breaks::shape(const Tensor& sequence, const Block& block) const {
   return {.steps = block.steps,
-          .batch = h.size(1),
-          .hidden = h.size(2),
-          .reset = reset_from(block.first),
-          .lengths = lengths_or_null(),
+          .batch = sequence.size(1),
+          .reset = data_or_null<bool>(reset, block.first),
+          .lengths = data_or_null<int64_t>(lengths),
           .first_step = block.first};
+}
+
+kernels::Recurrence Breaks::recurrence(const Tensor& h, const Block& block) const {
+  return {shape(h, block), h.size(2)};
 }
 
 Tensor Breaks::without_padding(const Tensor& inputs) const {

@@ -9,7 +9,8 @@
 /// time-major here, [T, B, ..] without gaps, and G is the width of what the kernel gets for a step (H, or its gates).
 namespace carousel::kernels {
 struct Recurrence;
-}
+struct SequenceShape;
+}  // namespace carousel::kernels
 namespace carousel::recurrent {
 
 /// Steps that a visitor is shown at once, so that looking at a long sequence takes little memory.
@@ -43,10 +44,10 @@ struct Breaks {
   Tensor lengths;  ///< int64 [B] or undefined
 
   static Breaks of(const SequenceOptions& options);
-  const bool* reset_from(int64_t step) const;  ///< for a kernel; null when undefined
-  const int64_t* lengths_or_null() const;
-  /// A block of a sequence with states h [T, B, H], for a kernel.
-  kernels::Recurrence sequence(const Tensor& h, const Block& block) const;
+  /// A block of a sequence [T, B, ..], for a kernel.
+  kernels::SequenceShape shape(const Tensor& sequence, const Block& block) const;
+  /// The same with states h [T, B, H].
+  kernels::Recurrence recurrence(const Tensor& h, const Block& block) const;
 
   /// `inputs` [T, B, D] with zeros for what stands behind the end of a row, which may be anything.
   Tensor without_padding(const Tensor& inputs) const;

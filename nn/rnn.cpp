@@ -23,7 +23,7 @@ Outputs run_forward(kernels::Nonlinearity f, const Kept& kept, Tensor before) {
   Outputs out{.h = std::move(before), .last = Tensor(h0.shape(), h0.dtype())};
   const int64_t hidden = h0.size(1);
   const kernels::PackedMatrix<T> transposed(hidden, hidden, kept.weight_hh.get().data<T>(), 1, hidden);
-  kernels::elman_forward(kept.breaks.get().sequence(out.h, {0, out.h.size(0)}), f, transposed, h0.data<T>(),
+  kernels::elman_forward(kept.breaks.get().recurrence(out.h, {0, out.h.size(0)}), f, transposed, h0.data<T>(),
                          out.h.mutable_data<T>(), out.last.mutable_data<T>());
   return out;
 }
@@ -43,7 +43,7 @@ InnerGradients run_backward(kernels::Nonlinearity f, const Kept& kept, const Ten
   InnerGradients out{.dz = Tensor(h.shape(), h.dtype()), .dh0 = dlast};
   for (const Block& block : kept.visit.blocks(h.size(0))) {
     Tensor dh = kept.visit.gradient_like(h, block), before(kept.h0.get().shape(), h.dtype());
-    kernels::elman_backward(breaks.sequence(h, block), f, weight, data_or_null<T>(h, block.first),
+    kernels::elman_backward(breaks.recurrence(h, block), f, weight, data_or_null<T>(h, block.first),
                             data_or_null<T>(dy, block.first), data_or_null<T>(out.dh0), mutable_or_null<T>(dh),
                             mutable_or_null<T>(out.dz, block.first), before.mutable_data<T>());
     kept.visit.show(block, {{"h", h}}, {{"h", dh}});

@@ -44,14 +44,7 @@ struct Inputs {
 
   // Steps first .. last - 1.
   kernels::ScanShape shape(int64_t first, int64_t last) const {
-    return {.steps = last - first,
-            .batch = u.size(1),
-            .channels = u.size(2),
-            .states = a.size(1),
-            .fixed = fixed(),
-            .reset = breaks.reset_from(first),
-            .lengths = breaks.lengths_or_null(),
-            .first_step = first};
+    return {breaks.shape(u, {first, last - first}), u.size(2), a.size(1), fixed()};
   }
   template <class T>
   kernels::ScanInputs<T> from(int64_t first) const {

@@ -9,16 +9,11 @@ namespace {
 
 constexpr int64_t channel_grain = 128;
 
-/// Steps of a row before it ends.
-int64_t live_steps(const CausalConvShape& s, int64_t row) {
-  return s.lengths == nullptr ? s.steps : std::clamp<int64_t>(s.lengths[row], 0, s.steps);
-}
-
 /// How many inputs before step t it sees: W - 1, or those since the last reset. t = -1: before the sequence, all.
 int64_t visible(const CausalConvShape& s, int64_t t, int64_t row) {
   int64_t count = 0;
   while (count < s.width - 1 && t - count >= 0) {
-    if (s.reset != nullptr && s.reset[(t - count) * s.batch + row]) return count;
+    if (s.cleared(t - count, row)) return count;
     ++count;
   }
   return s.width - 1;
@@ -34,7 +29,7 @@ class Part {
       : s_(shape), x_(x), past_(past), weight_(weight), row_(row), begin_(begin), count_(end - begin) {}
 
   void forward(const T* bias, T* y, T* window_last) const {
-    const int64_t live = live_steps(s_, row_);
+    const int64_t live = s_.live_steps(row_);
     for (int64_t t = 0; t < s_.steps; ++t) {
       T* const out = at(y, t);
       if (t >= live) {
@@ -53,7 +48,7 @@ class Part {
   /// first. `sums` [W + 1, I] gathers dweight, turned around, and dbias.
   void backward(int64_t begin, int64_t end, const T* dy, const CausalConvGradients<T>& out, T* gradient,
                 T* sums) const {
-    const int64_t live = live_steps(s_, row_), n = s_.channels;
+    const int64_t live = s_.live_steps(row_), n = s_.channels;
     for (int64_t t = end - 1; t >= begin; --t) {
       T* const dx = at(out.dx, t);
       const int64_t seen = (t - begin) * s_.batch * n * (s_.width - 1);
@@ -76,7 +71,7 @@ class Part {
       }
       if (s_.width > 1) std::fill_n(gradient + begin_, count_, T{0});
       if (dy != nullptr) add_output(t, at(dy, t), dx, gradient, sums);
-      if (s_.reset == nullptr || !s_.reset[t * s_.batch + row_]) continue;
+      if (!s_.cleared(t, row_)) continue;
       for (int64_t k = 0; k < s_.width - 1; ++k) std::fill_n(gradient + k * n + begin_, count_, T{0});
     }
   }
@@ -216,7 +211,7 @@ std::vector<T> slide(const CausalConvShape& s, const T* x, const T* window, int6
   const int64_t size = s.width - 1;
   std::vector<T> inputs(window + (row * s.channels + i) * size, window + (row * s.channels + i + 1) * size);
   for (int64_t t = 0; t < steps; ++t) {
-    if (s.reset != nullptr && s.reset[t * s.batch + row]) std::fill(inputs.begin(), inputs.end(), T{0});
+    if (s.cleared(t, row)) std::fill(inputs.begin(), inputs.end(), T{0});
     inputs.push_back(x[(t * s.batch + row) * s.channels + i]);
     body(t, inputs);
     inputs.erase(inputs.begin());
@@ -232,7 +227,7 @@ void causal_conv(const CausalConvShape& s, const T* x, const T* window, const T*
   std::fill_n(y, s.steps * s.batch * s.channels, T{0});
   for (int64_t row = 0; row < s.batch; ++row) {
     for (int64_t i = 0; i < s.channels; ++i) {
-      const auto last = slide(s, x, window, row, i, live_steps(s, row), [&](int64_t t, const std::vector<T>& inputs) {
+      const auto last = slide(s, x, window, row, i, s.live_steps(row), [&](int64_t t, const std::vector<T>& inputs) {
         T& out = y[(t * s.batch + row) * s.channels + i];
         out = bias[i];
         for (int64_t k = 0; k < s.width; ++k) out += weight[i * s.width + k] * inputs[k];
@@ -251,7 +246,7 @@ void causal_conv_backward(const CausalConvShape& s, int64_t begin, int64_t end, 
   for (int64_t row = 0; row < s.batch; ++row) {
     for (int64_t i = 0; i < n; ++i) {
       std::vector<std::vector<T>> inputs;
-      slide(s, x, window, row, i, std::min(end, live_steps(s, row)),
+      slide(s, x, window, row, i, std::min(end, s.live_steps(row)),
             [&](int64_t, const std::vector<T>& now) { inputs.push_back(now); });
       std::vector<T> after(w - 1, T{0});
       if (dwindow_last != nullptr) std::copy_n(dwindow_last + (row * n + i) * (w - 1), w - 1, after.data());
@@ -274,8 +269,7 @@ void causal_conv_backward(const CausalConvShape& s, int64_t begin, int64_t end, 
         out.dbias[i] += cotangent;
         out.dx[at] = all.back();
         all.pop_back();
-        const bool cleared = s.reset != nullptr && s.reset[t * s.batch + row];
-        after = cleared ? std::vector<T>(w - 1, T{0}) : all;
+        after = s.cleared(t, row) ? std::vector<T>(w - 1, T{0}) : all;
       }
       std::copy(after.begin(), after.end(), out.dwindow + (row * n + i) * (w - 1));
     }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include <carousel/tensor/kernels/recurrence.h>
 
 /// Causal convolution of each channel on its own over a whole sequence, forward and backward.
 ///
@@ -17,10 +17,9 @@
 /// 2^-24 in float, 2^-53 in double.
 namespace carousel::kernels {
 
-struct CausalConvShape {
-  int64_t steps, batch, channels, width;  // T, B, I, W >= 1
-  const bool* reset = nullptr;            // [T, B]: before this step the row's past becomes zeros
-  const int64_t* lengths = nullptr;       // [B]: the row has ended after so many steps: outputs 0, the window stays
+/// The row's state is its window: the past that a reset turns into zeros.
+struct CausalConvShape : SequenceShape {
+  int64_t channels, width;  // I, W >= 1
 };
 
 /// Writes y [T, B, I] and window_last [B, I, W-1] (not window's memory).

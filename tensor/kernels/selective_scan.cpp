@@ -165,8 +165,8 @@ struct Channel {
   const ScanInputs<T>& in;
   int64_t row, i;
 
-  bool live(int64_t t) const { return s.lengths == nullptr || s.first_step + t < s.lengths[row]; }
-  bool cleared(int64_t t) const { return s.reset != nullptr && s.reset[t * s.batch + row]; }
+  bool live(int64_t t) const { return !s.ended(t, row); }
+  bool cleared(int64_t t) const { return s.cleared(t, row); }
   int64_t at(int64_t t) const { return (t * s.batch + row) * s.channels + i; }
   int64_t state() const { return (row * s.channels + i) * s.states; }
   /// Where the coefficients of step t begin in B and C.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include <carousel/tensor/kernels/recurrence.h>
 
 /// The scan of a diagonal state-space layer over a whole sequence, forward and backward.
 ///
@@ -24,12 +24,9 @@ namespace carousel::kernels {
 
 inline constexpr int64_t scan_block = 16;
 
-struct ScanShape {
-  int64_t steps, batch, channels, states;  // T, B, I, N
-  bool fixed = false;                      // B and C are [I, N]
-  const bool* reset = nullptr;             // [T, B]: the row's state is zero before this step
-  const int64_t* lengths = nullptr;        // [B]: the row has ended after so many steps: outputs 0, the state stays
-  int64_t first_step = 0;                  // what `lengths` calls the first of these steps
+struct ScanShape : SequenceShape {
+  int64_t channels, states;  // I, N
+  bool fixed = false;        // B and C are [I, N]
 
   int64_t blocks() const { return (steps + scan_block - 1) / scan_block; }
 };

@@ -2,8 +2,6 @@
 
 #include <carousel/tensor/kernels/selective_scan.h>
 
-#include <algorithm>
-
 /// Inside the selective scan: what one thread does at a time, all steps of some channels of one row.
 namespace carousel::kernels {
 
@@ -19,11 +17,8 @@ struct ScanTask {
   int64_t row, first, count;  // channels first .. first + count - 1
   const T *a, *b, *c;         // [N, 64] each; b and c only with `fixed`
 
-  int64_t live_steps() const {
-    if (shape.lengths == nullptr) return shape.steps;
-    return std::clamp<int64_t>(shape.lengths[row] - shape.first_step, 0, shape.steps);
-  }
-  bool cleared(int64_t t) const { return shape.reset != nullptr && shape.reset[t * shape.batch + row]; }
+  int64_t live_steps() const { return shape.live_steps(row); }
+  bool cleared(int64_t t) const { return shape.cleared(t, row); }
   /// Where step t of this row begins in a sequence [T, B, width].
   int64_t at(int64_t t, int64_t width) const { return (t * shape.batch + row) * width; }
 };

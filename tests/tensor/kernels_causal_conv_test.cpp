@@ -15,7 +15,7 @@ TYPED_TEST_SUITE(CausalConv, Floats);
 template <class T>
 struct Case {
   Case(int64_t steps, int64_t batch, int64_t channels, int64_t width, bool with_reset, bool with_lengths)
-      : shape{.steps = steps, .batch = batch, .channels = channels, .width = width},
+      : shape{{.steps = steps, .batch = batch}, channels, width},
         reset(new bool[steps * batch]()),
         x(random_numbers<T>(steps * batch * channels, 1)),
         window(random_numbers<T>(batch * channels * (width - 1), 2)),
@@ -115,7 +115,7 @@ TYPED_TEST(CausalConv, EqualsThePlainLoop) {
 
 TYPED_TEST(CausalConv, TwoStepsOfOneChannelAreTheFormula) {
   using T = TypeParam;
-  const CausalConvShape shape{.steps = 2, .batch = 1, .channels = 1, .width = 3};
+  const CausalConvShape shape{{.steps = 2, .batch = 1}, 1, 3};
   const std::vector<T> x{5, 7}, window{2, 3}, weight{1, 10, 100}, dy{1, 2}, dwindow_last{1000, 2000};
   const T bias = T{0.5};
   std::vector<T> y(2), last(2), dx(2), dweight(3), dwindow(2);

@@ -87,7 +87,7 @@ TYPED_TEST(Elman, EqualsThePlainLoop) {
 
 TYPED_TEST(Elman, AScalarRecurrenceIsTheFormula) {
   using T = TypeParam;
-  const Recurrence shape{.steps = 2, .batch = 1, .hidden = 1};
+  const Recurrence shape{{.steps = 2, .batch = 1}, 1};
   const T w = T{0.5}, h0 = T{0.25}, dlast = 1;
   std::vector<T> h{T{0.1}, T{-0.3}}, dy{2, 3}, dh(2), dz(2);
   T last = 0, dh0 = 0;

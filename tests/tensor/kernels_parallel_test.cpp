@@ -50,7 +50,7 @@ void run_elman(int64_t batch) {
   const auto reset = std::make_unique<bool[]>(steps * batch);
   reset[batch] = reset[2 * batch - 1] = true;
   std::vector<float> w(hidden * hidden), state(batch * hidden), last(batch * hidden), h(steps * batch * hidden);
-  elman_forward({.steps = steps, .batch = batch, .hidden = hidden, .reset = reset.get()}, Nonlinearity::tanh,
+  elman_forward({{.steps = steps, .batch = batch, .reset = reset.get()}, hidden}, Nonlinearity::tanh,
                 PackedMatrix<float>(hidden, hidden, w.data(), 1, hidden), state.data(), h.data(), last.data());
 }
 

@@ -19,7 +19,7 @@ struct Setting {
 template <class T>
 struct Case {
   Case(int64_t steps, int64_t batch, int64_t channels, int64_t states, const Setting& setting)
-      : shape{.steps = steps, .batch = batch, .channels = channels, .states = states, .fixed = setting.fixed},
+      : shape{{.steps = steps, .batch = batch}, channels, states, setting.fixed},
         reset(new bool[steps * batch]()),
         u(random_numbers<T>(steps * batch * channels, 1)),
         dt(random_numbers<T>(steps * batch * channels, 2)),
@@ -134,7 +134,7 @@ TYPED_TEST(SelectiveScan, EqualsThePlainLoop) {
 
 TYPED_TEST(SelectiveScan, TwoStepsOfOneStateAreTheFormula) {
   using T = TypeParam;
-  const ScanShape shape{.steps = 2, .batch = 1, .channels = 1, .states = 1};
+  const ScanShape shape{{.steps = 2, .batch = 1}, 1, 1};
   const std::vector<T> u{2, -1}, dt{T{0.5}, 1}, b{3, 2}, c{1, -2}, dy{1, 4};
   const T a = -1, d = T{0.5}, h0 = 2, dh_last = 3;
   std::vector<T> y(2), kept(1), du(2), ddt(2), db(2), dc(2), dh(2);

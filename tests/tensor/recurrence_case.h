@@ -15,7 +15,7 @@ inline constexpr T unwritten = std::numeric_limits<T>::quiet_NaN();
 /// A sequence for the kernels of the recurrent layers, with resets here and there and rows of all lengths.
 struct RecurrenceCase {
   RecurrenceCase(int64_t steps, int64_t batch, int64_t hidden, bool with_reset, bool with_lengths)
-      : shape{.steps = steps, .batch = batch, .hidden = hidden}, reset(new bool[steps * batch]()) {
+      : shape{{.steps = steps, .batch = batch}, hidden}, reset(new bool[steps * batch]()) {
     for (int64_t b = 0; b < batch; ++b) lengths.push_back((b * 5 + 3) % (steps + 1));
     for (int64_t i = 0; i < steps * batch; ++i) reset[i] = i % 7 == 2;
     if (with_reset) shape.reset = reset.get();
