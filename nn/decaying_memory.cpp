@@ -30,7 +30,8 @@ DecayingMemory::DecayingMemory(int64_t input_size, int64_t hidden_size, const De
   if (!config_.learned) return;
   check<ValueError>(config_.decay > 0 && config_.decay < 1, "DecayingMemory",
                     "a decay that is learned must begin inside (0, 1): got {}", config_.decay);
-  logit_ = add_parameter("logit", full({hidden_size}, std::log(config_.decay / (1 - config_.decay)), dtype), Decay::no);
+  logit_ = add_parameter("logit", init::constant({hidden_size}, std::log(config_.decay / (1 - config_.decay)), dtype),
+                         Decay::no);
 }
 
 std::vector<StateShape> DecayingMemory::state_shapes(int64_t batch) const {

@@ -10,7 +10,7 @@
 namespace carousel::init {
 namespace {
 
-thread_local bool shapes_only = false;
+thread_local bool only_shapes = false;
 
 // One zero, seen as often as `shape` asks.
 Tensor shape_alone(const Shape& shape, DType dtype) { return zeros({}, dtype).expand(shape); }
@@ -45,20 +45,29 @@ void orthonormalise(std::vector<std::vector<double>>& columns) {
 
 }  // namespace
 
-ShapesOnly::ShapesOnly() : before_(std::exchange(shapes_only, true)) {}
-ShapesOnly::~ShapesOnly() { shapes_only = before_; }
+ShapesOnly::ShapesOnly() : before_(std::exchange(only_shapes, true)) {}
+ShapesOnly::~ShapesOnly() { only_shapes = before_; }
+bool shapes_only() { return only_shapes; }
+
+Tensor computed(const Shape& shape, DType dtype, const std::function<Tensor()>& compute) {
+  return only_shapes ? shape_alone(shape, dtype) : compute();
+}
+
+Tensor constant(const Shape& shape, double value, DType dtype) {
+  return computed(shape, dtype, [&shape, value, dtype] { return full(shape, value, dtype); });
+}
 
 Tensor uniform(const Shape& shape, double bound, Rng& rng, DType dtype) {
   check<ValueError>(std::isfinite(bound) && bound >= 0, "init::uniform", "bound must be finite and >= 0: got {}",
                     bound);
-  if (shapes_only) return shape_alone(shape, dtype);
+  if (only_shapes) return shape_alone(shape, dtype);
   return rng.uniform(shape, -bound, bound, dtype);
 }
 
 Tensor normal(const Shape& shape, double deviation, Rng& rng, DType dtype) {
   check<ValueError>(std::isfinite(deviation) && deviation >= 0, "init::normal",
                     "deviation must be finite and >= 0: got {}", deviation);
-  if (shapes_only) return shape_alone(shape, dtype);
+  if (only_shapes) return shape_alone(shape, dtype);
   return rng.normal(shape, 0, deviation, dtype);
 }
 
@@ -87,7 +96,7 @@ Tensor kaiming_normal(const Shape& shape, Rng& rng, DType dtype) {
 
 Tensor orthogonal(const Shape& shape, Rng& rng, double gain, DType dtype) {
   fans("init::orthogonal", shape);
-  if (shapes_only) return shape_alone(shape, dtype);
+  if (only_shapes) return shape_alone(shape, dtype);
   const int64_t length = std::max(shape[0], shape[1]);
   const int64_t count = std::min(shape[0], shape[1]);
   const std::vector<double> values = rng.normal({count, length}, 0, 1, DType::float64).to_vector<double>();

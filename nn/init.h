@@ -3,6 +3,8 @@
 #include <carousel/tensor/random.h>
 #include <carousel/tensor/tensor.h>
 
+#include <functional>
+
 /// Initial values. fan_in and fan_out are the last and first size of a matrix [out, in]. All but uniform, normal
 /// and fan_in_uniform throw ShapeError for what is not a matrix with positive sizes; those ValueError for a bound or
 /// deviation that is negative or not finite.
@@ -21,6 +23,11 @@ class ShapesOnly {
   bool before_;
 };
 
+bool shapes_only();  ///< whether one lives in this thread
+
+/// What `compute` gives, a tensor of this shape and dtype.
+Tensor computed(const Shape& shape, DType dtype, const std::function<Tensor()>& compute);
+Tensor constant(const Shape& shape, double value, DType dtype = DType::float32);
 Tensor uniform(const Shape& shape, double bound, Rng& rng, DType dtype = DType::float32);  ///< U(-bound, bound)
 Tensor normal(const Shape& shape, double deviation, Rng& rng, DType dtype = DType::float32);
 /// U(-1/sqrt(n), 1/sqrt(n)) with n = fan_in: PyTorch's beginning of weights and biases whose sums run over n numbers.

@@ -4,7 +4,6 @@
 #include <carousel/autograd/matmul.h>
 #include <carousel/nn/functional.h>
 #include <carousel/nn/init.h>
-#include <carousel/tensor/factory.h>
 
 #include <cmath>
 
@@ -29,7 +28,8 @@ Linear::Linear(int64_t input_size, int64_t output_size, const Config& config, Rn
       Decay::yes);
   if (!config.bias) return;
   bias_ = add_parameter(
-      "bias", deviation ? zeros({output_size}, dtype) : init::fan_in_uniform({output_size}, input_size, rng, dtype),
+      "bias",
+      deviation ? init::constant({output_size}, 0, dtype) : init::fan_in_uniform({output_size}, input_size, rng, dtype),
       Decay::no);
 }
 
@@ -46,15 +46,15 @@ Variable Embedding::forward(const Tensor& tokens) const { return take_rows(weigh
 
 LayerNorm::LayerNorm(int64_t size, const Config& config, DType dtype) : config_(config) {
   check_norm("LayerNorm", size, config.eps);
-  weight_ = add_parameter("weight", ones({size}, dtype), Decay::no);
-  bias_ = add_parameter("bias", zeros({size}, dtype), Decay::no);
+  weight_ = add_parameter("weight", init::constant({size}, 1, dtype), Decay::no);
+  bias_ = add_parameter("bias", init::constant({size}, 0, dtype), Decay::no);
 }
 
 Variable LayerNorm::forward(const Variable& x) const { return layer_norm(x, weight_, bias_, config_.eps); }
 
 RmsNorm::RmsNorm(int64_t size, const Config& config, DType dtype) : config_(config) {
   check_norm("RmsNorm", size, config.eps);
-  weight_ = add_parameter("weight", ones({size}, dtype), Decay::no);
+  weight_ = add_parameter("weight", init::constant({size}, 1, dtype), Decay::no);
 }
 
 Variable RmsNorm::forward(const Variable& x) const { return rms_norm(x, weight_, config_.eps); }

@@ -4,6 +4,7 @@
 #include <carousel/autograd/matmul.h>
 #include <carousel/autograd/shape.h>
 #include <carousel/nn/functional.h>
+#include <carousel/nn/init.h>
 #include <carousel/nn/recurrent.h>
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
@@ -122,16 +123,16 @@ Lstm::Lstm(int64_t input_size, int64_t hidden_size, const LstmConfig& config, Rn
     : RecurrentLayer("Lstm", input_size, hidden_size, config.forget_gate ? 4 : 3, Biases::zero, rng, dtype),
       config_(config) {
   check_fields("Lstm", fields(config_));
-  if (config_.forget_gate) {
+  if (config_.forget_gate && !init::shapes_only()) {
     bias_ih_.value().slice(0, {.start = hidden_size, .stop = 2 * hidden_size}).fill_(config_.forget_bias);
   }
   const int64_t width = gates() * hidden_size;
-  if (config_.peepholes) peephole_ = add_parameter("peephole", zeros({3, hidden_size}, dtype), Decay::no);
+  if (config_.peepholes) peephole_ = add_parameter("peephole", init::constant({3, hidden_size}, 0, dtype), Decay::no);
   if (config_.layer_norm) {
-    gain_ih_ = add_parameter("gain_ih", ones({width}, dtype), Decay::no);
-    gain_hh_ = add_parameter("gain_hh", ones({width}, dtype), Decay::no);
-    gain_c_ = add_parameter("gain_c", ones({hidden_size}, dtype), Decay::no);
-    shift_c_ = add_parameter("shift_c", zeros({hidden_size}, dtype), Decay::no);
+    gain_ih_ = add_parameter("gain_ih", init::constant({width}, 1, dtype), Decay::no);
+    gain_hh_ = add_parameter("gain_hh", init::constant({width}, 1, dtype), Decay::no);
+    gain_c_ = add_parameter("gain_c", init::constant({hidden_size}, 1, dtype), Decay::no);
+    shift_c_ = add_parameter("shift_c", init::constant({hidden_size}, 0, dtype), Decay::no);
   }
 }
 

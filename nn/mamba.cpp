@@ -21,13 +21,18 @@ constexpr int64_t features_per_rank = 16;
 Tensor step_bias(int64_t channels, Rng& rng, DType dtype) {
   constexpr double shortest = 0.001, longest = 0.1;
   const double middle = std::log(shortest * longest) / 2, reach = std::log(longest / shortest) / 2;
-  const Tensor dt = exp(init::uniform({channels}, reach, rng, DType::float64) + middle);
-  return (dt + log(-expm1(-dt))).to(dtype);
+  return init::computed({channels}, dtype, [channels, middle, reach, dtype, &rng] {
+    const Tensor dt = exp(init::uniform({channels}, reach, rng, DType::float64) + middle);
+    return (dt + log(-expm1(-dt))).to(dtype);
+  });
 }
 
 // log(1 .. N) for each channel.
 Tensor initial_a_log(int64_t channels, int64_t states, DType dtype) {
-  return log(arange(states, DType::float64) + 1.0).expand({channels, states}).contiguous().to(dtype);
+  const Shape shape{channels, states};
+  return init::computed(shape, dtype, [states, dtype, &shape] {
+    return log(arange(states, DType::float64) + 1.0).expand(shape).contiguous().to(dtype);
+  });
 }
 
 // [B, T, ..] to [T, B, ..] or back: elementwise operations give tensors that are row-major, and the kernels want theirs
@@ -66,7 +71,7 @@ Mamba::Mamba(int64_t size, const MambaConfig& config, int64_t depth, Rng& rng, D
   const int64_t inner = config_.expand * size, states = config_.state_size, width = config_.conv_width;
   const int64_t rank = (size + features_per_rank - 1) / features_per_rank;
   a_log_ = add_parameter("A_log", initial_a_log(inner, states, dtype), Decay::no);
-  d_ = add_parameter("D", ones({inner}, dtype), Decay::no);
+  d_ = add_parameter("D", init::constant({inner}, 1, dtype), Decay::no);
   in_proj_.add(init::fan_in_uniform({config_.gate ? 2 * inner : inner, size}, size, rng, dtype));
   add_child("in_proj", in_proj_);
   conv1d_.add(init::fan_in_uniform({inner, 1, width}, width, rng, dtype));
@@ -79,7 +84,7 @@ Mamba::Mamba(int64_t size, const MambaConfig& config, int64_t depth, Rng& rng, D
     dt_proj_.add_bias(step_bias(inner, rng, dtype));
     add_child("dt_proj", dt_proj_);
   } else {
-    b_ = add_parameter("B", ones({inner, states}, dtype), Decay::no);
+    b_ = add_parameter("B", init::constant({inner, states}, 1, dtype), Decay::no);
     c_ = add_parameter("C", init::normal({inner, states}, 1, rng, dtype), Decay::yes);
     dt_bias_ = add_parameter("dt_bias", step_bias(inner, rng, dtype), Decay::no);
   }

@@ -1,7 +1,6 @@
 #include <carousel/nn/recurrent_layer.h>
 
 #include <carousel/nn/init.h>
-#include <carousel/tensor/factory.h>
 
 namespace carousel {
 
@@ -14,7 +13,7 @@ RecurrentLayer::RecurrentLayer(std::string_view layer, int64_t input_size, int64
     return init::fan_in_uniform(shape, hidden_size, rng, dtype);
   };
   const auto bias = [biases, width, dtype, &drawn] {
-    return biases == Biases::zero ? zeros({width}, dtype) : drawn({width});
+    return biases == Biases::zero ? init::constant({width}, 0, dtype) : drawn({width});
   };
   weight_ih_ = add_parameter("weight_ih", drawn({width, input_size}), Decay::yes);
   weight_hh_ = add_parameter("weight_hh", drawn({width, hidden_size}), Decay::yes);

@@ -1,5 +1,7 @@
 #include "char_lm/options.h"
 
+#include <carousel/nn/init.h>
+
 #include <cmath>
 #include <filesystem>
 
@@ -136,6 +138,15 @@ void spread_width(TrainOptions& options, Given& given) {
   if (given.emplace("hidden_size", spelling).second) options.model.hidden_size = options.n_embd;
 }
 
+// Finds out what the model does not accept before a file is touched.
+void check_model(const TrainOptions& options) {
+  const init::ShapesOnly no_memory;
+  CharacterModelConfig config = options.model;
+  config.vocabulary_size = 1;
+  Rng unused(0);
+  const CharacterModel model(config, options.layer, unused);
+}
+
 // What follows from the kind of model: blocks have one width, and a context is as long as the windows.
 void follow_form(TrainOptions& options, const Given& given) {
   const ModelForm& form = layer_kind(options.model.model).form;
@@ -204,6 +215,7 @@ void settle(TrainOptions& options, Given given) {
   spread_width(options, given);
   if (options.init_from.empty()) {
     follow_form(options, given);
+    check_model(options);
   } else {
     start_from_checkpoint(options, given);
   }

@@ -59,7 +59,8 @@ TEST_F(CharLm, GptRefusesWhatDoesNotGoTogether) {
   const auto refused = [this](Arguments more) {
     more.insert(more.begin(), {"train", "--text", text_, "--out", out_, "--model", "gpt"});
     const ProgramResult result = run(more);
-    EXPECT_NE(result.exit_code, 0);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_FALSE(std::filesystem::exists(out_));
     return result.err;
   };
   EXPECT_NE(refused({"--seq-length", "20", "--context", "10"}).find("must not exceed the context: got 20 and 10"),

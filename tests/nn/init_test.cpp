@@ -1,6 +1,7 @@
 #include "expect_error.h"
 
 #include <carousel/nn/init.h>
+#include <carousel/nn/registry.h>
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
@@ -61,6 +62,17 @@ TEST(Init, RefusesWhatMakesNoSense) {
   test::expect_error<ValueError>([&] { init::uniform({3}, -1, rng); }, {"bound", "-1"});
   test::expect_error<ValueError>([&] { init::fan_in_uniform({3}, 0, rng); }, {"fan_in must be positive", "got 0"});
   test::expect_error<ValueError>([&] { init::normal({3}, NAN, rng); }, {"deviation", "nan"});
+}
+
+TEST(ShapesOnly, LetsEveryKindBeMadeWithoutMemoryForItsParameters) {
+  const init::ShapesOnly no_memory;
+  Rng rng(1);
+  for (const LayerKind& kind : layer_kinds()) {
+    const uint64_t before = storage_stats().live_bytes;
+    const auto layer = kind.make({.input_size = 65536, .hidden_size = 65536}, kind.default_config(), rng);
+    EXPECT_LT(storage_stats().live_bytes - before, 65536U) << kind.name;  // one zero for each parameter
+    EXPECT_GE(layer->parameter_count(), int64_t{65536} * 65536) << kind.name;
+  }
 }
 
 }  // namespace
