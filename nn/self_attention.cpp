@@ -121,7 +121,8 @@ StepResult CausalSelfAttention::step(const Variable& x_t, const State& state, co
   const Tensor visible = next.count("visible").to(DType::boolean);
   const Variable keys = attention::keep_entries(next["keys"], visible);  // what is not visible may be NaN
   const Variable values = attention::keep_entries(next["values"], visible);
-  const double scale = 1 / std::sqrt(static_cast<double>(size_ / heads_));
+  const auto head_size = static_cast<double>(now.q.size(3));
+  const double scale = 1 / std::sqrt(head_size);
   const Variable scores = matmul(now.q, transpose(keys, 2, 3)) * scale;
   const Variable hidden = full({}, -std::numeric_limits<double>::infinity(), dtype_);
   const Variable weights = softmax(where(visible.unsqueeze(1).unsqueeze(1), scores, hidden), -1);
