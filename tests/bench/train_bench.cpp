@@ -30,12 +30,15 @@ using Clock = std::chrono::steady_clock;
 struct Workload {
   std::string name, model;
   int64_t vocabulary, steps, batch, hidden, layers;
+  std::string options = "{}";  // of the layer, as JSON
 };
 
 const std::vector<Workload> workloads = {
     {"rnn-tiny", "rnn", 65, 32, 1, 32, 1},      {"rnn", "rnn", 65, 64, 32, 256, 1},
     {"lstm-small", "lstm", 65, 50, 50, 128, 2}, {"lstm", "lstm", 65, 128, 32, 512, 2},
-    {"gru", "gru", 65, 128, 32, 256, 2},
+    {"gru", "gru", 65, 128, 32, 256, 2},        {"ssm", "ssm", 65, 256, 8, 128, 4},
+    {"gpt-small", "gpt", 65, 64, 12, 128, 4},   {"gpt", "gpt", 65, 256, 8, 384, 6, R"({"heads": 6})"},
+    {"gpt-long", "gpt", 65, 2048, 1, 128, 4},
 };
 
 const Workload& find_workload(const std::string& name) {
@@ -43,6 +46,12 @@ const Workload& find_workload(const std::string& name) {
       std::find_if(workloads.begin(), workloads.end(), [&](const Workload& w) { return w.name == name; });
   check<ValueError>(found != workloads.end(), "train_bench", "no such workload: got '{}' (see --list)", name);
   return *found;
+}
+
+LayerConfig layer_of(const Workload& workload) {
+  LayerConfig config = layer_kind(workload.model).default_config();
+  fields_from_json(workload.model, workload.options, config.field_list());
+  return config;
 }
 
 class Trainer {
@@ -54,8 +63,9 @@ class Trainer {
                 .vocabulary_size = workload.vocabulary,
                 .embedding_size = workload.hidden,
                 .hidden_size = workload.hidden,
-                .layers = workload.layers},
-               layer_kind(workload.model).default_config(), rng_),
+                .layers = workload.layers,
+                .context = workload.steps},
+               layer_of(workload), rng_),
         optimizer_(model_.parameters(), {.beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1}) {
     for (int i = 0; i < 256; ++i) {
       batches_.push_back(rng_.integers({workload.steps + 1, workload.batch}, 0, workload.vocabulary));
