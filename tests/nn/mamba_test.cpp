@@ -41,6 +41,14 @@ SequenceResult in_parts(const Mamba& layer, const Tensor& x, int64_t prompt) {
   return {.output = concatenate(outputs, 1), .state = state};
 }
 
+TEST(Mamba, CountsWhatAStepMultiplies) {
+  Rng rng(1);
+  // Of 16 features and 32 channels: projections 1024 + 512, convolution 128, dt A 512; then fading, taking in and
+  // reading 512 states each, and what makes r, B, C (33 x 32) and dt (32).
+  EXPECT_EQ(Mamba(16, {}, 1, rng).multiply_adds(1), 1024 + 512 + 128 + 512 + 3 * 512 + 33 * 32 + 32);
+  EXPECT_EQ(Mamba(16, {.selective = false}, 1, rng).multiply_adds(1), 1024 + 512 + 128 + 512 + 3 * 512);
+}
+
 TEST(Mamba, StepsAgreeWithTheFullPassWhateverThePrompt) {  // HD-16
   for (const DType dtype : {DType::float32, DType::float64}) {
     Rng rng(1);
