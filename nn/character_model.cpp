@@ -2,6 +2,7 @@
 
 #include <carousel/autograd/matmul.h>
 #include <carousel/nn/functional.h>
+#include <carousel/nn/init.h>
 #include <carousel/tensor/factory.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ constexpr uint64_t embedding_use = std::numeric_limits<uint64_t>::max();  // of 
 const ModelForm& form_of(const CharacterModelConfig& config) { return layer_kind(config.model).form; }
 
 std::unique_ptr<Embedding> make_embedding(const CharacterModelConfig& config, Rng& rng, DType dtype) {
-  const Embedding::Config own{.deviation = form_of(config).residual ? 0.02 : 1};
+  const Embedding::Config own{.deviation = form_of(config).residual ? init::gpt2_deviation : 1};
   return std::make_unique<Embedding>(config.vocabulary_size, config.embedding_size, own, rng, dtype);
 }
 

@@ -38,7 +38,7 @@ Variable sequence_of(const Variables& steps) { return transpose(stack(steps, 0),
 Fields fields(EncoderDecoderConfig& config) {
   constexpr double most_symbols = 1 << 24, widest = 1 << 16;
   return {
-      {.name = "model", .target = &config.model, .help = "kind of recurrent layer", .choices = recurrent_kind_names()},
+      {.name = "model", .target = &config.model, .help = "kind of recurrent layer", .choices = layer_kind_names()},
       {.name = "attention",
        .target = &config.attention,
        .help = "how the decoder sees the source",

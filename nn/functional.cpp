@@ -195,10 +195,13 @@ Variable dropout(const Variable& x, double probability, uint64_t key) {
   return dropped(x, {rows, 1, features}, {probability, key, 0});
 }
 
+bool drops(const Module& module, double probability, const std::optional<uint64_t>& key) {
+  return module.training() && key && probability > 0;
+}
+
 Variable dropout_in_training(const Module& module, const Variable& x, double probability,
                              const std::optional<uint64_t>& key, int64_t first_step) {
-  const bool drops = module.training() && key && probability > 0;
-  return drops ? sequence_dropout(x, probability, *key, first_step) : x;
+  return drops(module, probability, key) ? sequence_dropout(x, probability, *key, first_step) : x;
 }
 
 std::optional<uint64_t> derived_key(const std::optional<uint64_t>& key, uint64_t use) {

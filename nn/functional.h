@@ -17,7 +17,9 @@ Variable sequence_dropout(const Variable& x, double probability, uint64_t key, i
 /// The same for x [.., H] of any rank, its rows numbered in row-major order, as one step.
 Variable dropout(const Variable& x, double probability, uint64_t key);
 
-/// sequence_dropout inside a module: x as it is unless `module` is in training, has a key, and a probability above 0.
+/// Whether dropout acts in this pass: in training, under a key, with a probability above 0.
+bool drops(const Module& module, double probability, const std::optional<uint64_t>& key);
+/// sequence_dropout inside a module: x as it is unless it `drops`.
 Variable dropout_in_training(const Module& module, const Variable& x, double probability,
                              const std::optional<uint64_t>& key, int64_t first_step = 0);
 

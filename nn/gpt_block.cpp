@@ -2,8 +2,7 @@
 
 #include <carousel/autograd/elementwise.h>
 #include <carousel/nn/functional.h>
-
-#include <cmath>
+#include <carousel/nn/init.h>
 
 namespace carousel {
 namespace {
@@ -26,9 +25,9 @@ GptBlock::GptBlock(const LayerShape& shape, const GptConfig& config, Rng& rng)
       ln_1_(shape.hidden_size, {}, shape.dtype),
       ln_2_(shape.hidden_size, {}, shape.dtype),
       attn_(shape.hidden_size, {.heads = config.heads, .depth = shape.depth}, rng, shape.dtype),
-      c_fc_(shape.hidden_size, 4 * shape.hidden_size, {.deviation = 0.02}, rng, shape.dtype),
-      c_proj_(4 * shape.hidden_size, shape.hidden_size,
-              {.deviation = 0.02 / std::sqrt(2.0 * static_cast<double>(shape.depth))}, rng, shape.dtype) {
+      c_fc_(shape.hidden_size, 4 * shape.hidden_size, {.deviation = init::gpt2_deviation}, rng, shape.dtype),
+      c_proj_(4 * shape.hidden_size, shape.hidden_size, {.deviation = init::gpt2_residual_deviation(shape.depth)}, rng,
+              shape.dtype) {
   add_child("ln_1", ln_1_);
   add_child("attn", attn_);
   add_child("ln_2", ln_2_);

@@ -71,6 +71,8 @@ Tensor normal(const Shape& shape, double deviation, Rng& rng, DType dtype) {
   return rng.normal(shape, 0, deviation, dtype);
 }
 
+double gpt2_residual_deviation(int64_t depth) { return gpt2_deviation / std::sqrt(2 * static_cast<double>(depth)); }
+
 Tensor fan_in_uniform(const Shape& shape, int64_t fan_in, Rng& rng, DType dtype) {
   check<ValueError>(fan_in > 0, "init::fan_in_uniform", "fan_in must be positive: got {}", fan_in);
   return uniform(shape, 1 / std::sqrt(static_cast<double>(fan_in)), rng, dtype);

@@ -33,6 +33,10 @@ Tensor normal(const Shape& shape, double deviation, Rng& rng, DType dtype = DTyp
 /// U(-1/sqrt(n), 1/sqrt(n)) with n = fan_in: PyTorch's beginning of weights and biases whose sums run over n numbers.
 /// Throws ValueError unless n is positive.
 Tensor fan_in_uniform(const Shape& shape, int64_t fan_in, Rng& rng, DType dtype = DType::float32);
+/// GPT-2's deviations (Radford and others 2019): of weights, and of those whose result is added to a residual stream,
+/// which two branches of each of `depth` blocks write to.
+constexpr double gpt2_deviation = 0.02;
+double gpt2_residual_deviation(int64_t depth);
 Tensor xavier_uniform(const Shape& shape, Rng& rng, DType dtype = DType::float32);  ///< Glorot, Bengio 2010
 Tensor xavier_normal(const Shape& shape, Rng& rng, DType dtype = DType::float32);
 Tensor kaiming_uniform(const Shape& shape, Rng& rng, DType dtype = DType::float32);  ///< He and others 2015, ReLU gain

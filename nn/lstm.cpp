@@ -140,15 +140,6 @@ std::vector<StateShape> Lstm::state_shapes(int64_t batch) const {
   return {{"h", {batch, output_size()}, dtype()}, {"c", {batch, output_size()}, dtype()}};
 }
 
-bool Lstm::drops(const std::optional<uint64_t>& dropout_key) const {
-  return config_.variational_dropout > 0 && dropout_key && training();
-}
-
-Variable Lstm::recurrent_input(const Variable& h, const StepOptions& options) const {
-  if (!drops(options.dropout_key)) return h;
-  return sequence_dropout(h, config_.variational_dropout, *options.dropout_key);  // of step 0, whatever the step
-}
-
 Variable Lstm::before_gates(const Variable& x_t, const Variable& h) const {
   if (!config_.layer_norm) return linear(x_t, weight_ih_, bias_ih_) + linear(h, weight_hh_, bias_hh_);
   return normalized_product(x_t, weight_ih_, gain_ih_) + normalized_product(h, weight_hh_, gain_hh_) +
@@ -158,8 +149,10 @@ Variable Lstm::before_gates(const Variable& x_t, const Variable& h) const {
 StepResult Lstm::step(const Variable& x_t, const State& state, const StepOptions& options) const {
   check_step("Lstm", *this, x_t, state, options);
   const State before = reset_rows(state, options.reset);
+  // One mask for all steps: that of step 0.
+  const Variable h = dropout_in_training(*this, before["h"], config_.variational_dropout, options.dropout_key);
   const std::vector<int64_t> widths(static_cast<size_t>(gates()), output_size());
-  const Variables z = split(before_gates(x_t, recurrent_input(before["h"], options)), widths, 1);
+  const Variables z = split(before_gates(x_t, h), widths, 1);
   // What a gate sees of the cell: row 0, 1, 2 of the peepholes for i, f, o.
   const auto peep = [this](const Variable& gate, int64_t row, const Variable& c) {
     return config_.peepholes ? gate + select(peephole_, 0, row) * c : gate;
@@ -169,14 +162,15 @@ StepResult Lstm::step(const Variable& x_t, const State& state, const StepOptions
   const Variable kept = config_.forget_gate ? sigmoid(peep(z[1], 1, before["c"])) * before["c"] : before["c"];
   const Variable c = kept + i * g;
   const Variable o = sigmoid(peep(z.back(), 2, c));
-  const Variable h = o * tanh(config_.layer_norm ? layer_norm(c, gain_c_, shift_c_) : c);
-  return {.output = h, .state = {{"h", h}, {"c", c}}};
+  const Variable y = o * tanh(config_.layer_norm ? layer_norm(c, gain_c_, shift_c_) : c);
+  return {.output = y, .state = {{"h", y}, {"c", c}}};
 }
 
 SequenceResult Lstm::forward(const Variable& x, const State& state, const SequenceOptions& options) const {
   check_sequence("Lstm", *this, x, state, options);
   const Variables parents{x, state["h"], state["c"], weight_ih_, weight_hh_, bias_ih_, bias_hh_};
-  const bool standard = !config_.peepholes && !config_.layer_norm && !drops(options.dropout_key);
+  const bool standard =
+      !config_.peepholes && !config_.layer_norm && !drops(*this, config_.variational_dropout, options.dropout_key);
   if (!standard || is_short(x, parents)) return unroll(x, state, options);
 
   LstmKept kept{.common = Kept(x, state["h"], options, weight_ih_, weight_hh_),

@@ -37,8 +37,6 @@ class Lstm : public RecurrentLayer {
 
  private:
   int64_t gates() const { return config_.forget_gate ? 4 : 3; }
-  bool drops(const std::optional<uint64_t>& dropout_key) const;
-  Variable recurrent_input(const Variable& h, const StepOptions& options) const;
   Variable before_gates(const Variable& x_t, const Variable& h) const;
 
   LstmConfig config_;

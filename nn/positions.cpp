@@ -13,7 +13,7 @@ constexpr std::string_view name = "LearnedPositions";
 
 LearnedPositions::LearnedPositions(int64_t context, int64_t size, Rng& rng, DType dtype) {
   check<ValueError>(context > 0 && size > 0, name, "sizes must be positive: got {} and {}", context, size);
-  weight_ = add_parameter("weight", init::normal({context, size}, 0.02, rng, dtype), Decay::yes);
+  weight_ = add_parameter("weight", init::normal({context, size}, init::gpt2_deviation, rng, dtype), Decay::yes);
 }
 
 LearnedPositions::Result LearnedPositions::forward(const Variable& x, const Tensor& read,

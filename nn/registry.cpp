@@ -5,6 +5,7 @@
 #include <carousel/nn/gru.h>
 #include <carousel/nn/lstm.h>
 #include <carousel/nn/mamba_block.h>
+#include <carousel/nn/projected.h>
 #include <carousel/nn/rnn.h>
 
 namespace carousel {
@@ -20,20 +21,18 @@ LayerKind kind(const std::string& name, const std::string& help) {
           }};
 }
 
-// A kind of block on a residual stream.
+// A kind of block on a residual stream, which is as wide as the block; another input is projected onto it first.
 template <class Block, class Config>
 LayerKind block(const std::string& name, const std::string& help, const ModelForm& form) {
-  return {
-      .name = name,
-      .help = help,
-      .default_config = [] { return LayerConfig::of(Config{}); },
-      .make = [name](const LayerShape& shape, const LayerConfig& config, Rng& rng) -> std::unique_ptr<SequenceLayer> {
-        check<ValueError>(shape.input_size == shape.hidden_size, name,
-                          "input and hidden size of a residual block must be one: got {} and {}", shape.input_size,
-                          shape.hidden_size);
-        return std::make_unique<Block>(shape, config.as<Config>(), rng);
-      },
-      .form = form};
+  return {.name = name,
+          .help = help,
+          .default_config = [] { return LayerConfig::of(Config{}); },
+          .make = [](const LayerShape& shape, const LayerConfig& config, Rng& rng) -> std::unique_ptr<SequenceLayer> {
+            auto layer = std::make_unique<Block>(shape, config.as<Config>(), rng);
+            if (shape.input_size == shape.hidden_size) return layer;
+            return std::make_unique<Projected>(shape.input_size, std::move(layer), rng);
+          },
+          .form = form};
 }
 
 }  // namespace
@@ -55,14 +54,6 @@ const std::vector<LayerKind>& layer_kinds() {
 std::vector<std::string> layer_kind_names() {
   std::vector<std::string> names;
   for (const LayerKind& kind : layer_kinds()) names.push_back(kind.name);
-  return names;
-}
-
-std::vector<std::string> recurrent_kind_names() {
-  std::vector<std::string> names;
-  for (const LayerKind& kind : layer_kinds()) {
-    if (!kind.form.residual) names.push_back(kind.name);
-  }
   return names;
 }
 

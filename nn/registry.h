@@ -68,7 +68,6 @@ struct LayerKind {
 /// Every kind, in the order of registry.cpp: the one place to register a layer.
 const std::vector<LayerKind>& layer_kinds();
 std::vector<std::string> layer_kind_names();
-std::vector<std::string> recurrent_kind_names();  ///< those that are no residual blocks: any input size goes
 /// Throws ValueError listing the names, with the nearest one, when there is no such kind.
 const LayerKind& layer_kind(std::string_view name);
 

@@ -6,6 +6,7 @@
 #include <carousel/autograd/reduce.h>
 #include <carousel/autograd/shape.h>
 #include <carousel/nn/growing.h>
+#include <carousel/nn/init.h>
 #include <carousel/nn/watched_attention.h>
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/elementwise.h>
@@ -87,10 +88,10 @@ CausalSelfAttention::CausalSelfAttention(int64_t size, const CausalSelfAttention
                     "size, heads and depth must be positive: got {}, {} and {}", size, config.heads, config.depth);
   check<ValueError>(size % config.heads == 0, layer_name, "heads must divide the size: got {} and {}", config.heads,
                     size);
-  constexpr double deviation = 0.02;
-  const double residual = deviation / std::sqrt(2 * static_cast<double>(config.depth));  // two branches a layer
-  c_attn_ = std::make_unique<Linear>(size, 3 * size, Linear::Config{.deviation = deviation}, rng, dtype);
-  c_proj_ = std::make_unique<Linear>(size, size, Linear::Config{.deviation = residual}, rng, dtype);
+  const Linear::Config inner{.deviation = init::gpt2_deviation};
+  const Linear::Config residual{.deviation = init::gpt2_residual_deviation(config.depth)};
+  c_attn_ = std::make_unique<Linear>(size, 3 * size, inner, rng, dtype);
+  c_proj_ = std::make_unique<Linear>(size, size, residual, rng, dtype);
   add_child("c_attn", *c_attn_);
   add_child("c_proj", *c_proj_);
 }
@@ -118,14 +119,15 @@ StepResult CausalSelfAttention::step(const Variable& x_t, const State& state, co
   State next{{"keys", grow(before["keys"], now.k, 2)}, {"values", grow(before["values"], now.v, 2)}};
   next.set_count("visible", grow(before.count("visible"), ones({x_t.size(0), 1}, DType::int64), 1));
 
-  const Tensor visible = next.count("visible").to(DType::boolean);
+  const Tensor visible = visible_mask(next.count("visible"));
   const Variable keys = attention::keep_entries(next["keys"], visible);  // what is not visible may be NaN
   const Variable values = attention::keep_entries(next["values"], visible);
   const auto head_size = static_cast<double>(now.q.size(3));
   const double scale = 1 / std::sqrt(head_size);
   const Variable scores = matmul(now.q, transpose(keys, 2, 3)) * scale;
   const Variable hidden = full({}, -std::numeric_limits<double>::infinity(), dtype_);
-  const Variable weights = softmax(where(visible.unsqueeze(1).unsqueeze(1), scores, hidden), -1);
+  const Variable seen = visible.defined() ? where(visible.unsqueeze(1).unsqueeze(1), scores, hidden) : scores;
+  const Variable weights = softmax(seen, -1);
   return {squeeze(merge(matmul(weights, values)), 1), next};
 }
 

@@ -23,7 +23,7 @@ struct CausalSelfAttentionConfig {
 ///
 /// The fused forward, x [B, T, H] -> y [B, T, H], is scaled_dot_product_attention between two linear maps: memory is
 /// linear in T. Its backward shows a visitor the saved "weights" [1, B, A, S_t] and the total gradients "keys" and
-/// "values" [1, B, A, S_t, H / A], a step a call. Without gradients forward grows the cache in place: a
+/// "values" [1, B, A, S_t, H / A], a step a call. Without gradients the cache grows in place: a
 /// step writes its own entry. The constructor throws ValueError unless sizes are positive and the heads divide the
 /// size; calls also throw ShapeError when keys, values and visible are not of one length.
 class CausalSelfAttention : public SequenceLayer {

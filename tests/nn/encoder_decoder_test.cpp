@@ -62,7 +62,7 @@ TEST_P(EncoderDecoders, ParameterGradientsAreDifferenceQuotients) {
 TEST_P(EncoderDecoders, PaddingChangesNothing) {
   loss_of(model_).backward();
   std::vector<Tensor> whole;
-  for (const NamedParameter& parameter : model_.parameters()) whole.push_back(parameter.variable.grad().clone());
+  for (const NamedParameter& parameter : model_.parameters()) whole.push_back(test::gradient_of(parameter).clone());
   const Tensor logits = model_.forward(source, inputs_for(targets, 5)).value();
   model_.zero_grad();
   // The batch's loss is the mean over its six targets; each row alone has 3, 2 and 1 of them.
@@ -79,7 +79,7 @@ TEST_P(EncoderDecoders, PaddingChangesNothing) {
   }
   const std::vector<NamedParameter> parameters = model_.parameters();
   for (size_t i = 0; i < parameters.size(); ++i) {
-    EXPECT_TRUE(all_close(parameters[i].variable.grad(), whole[i], 0, 1e-13)) << parameters[i].name;
+    EXPECT_TRUE(all_close(test::gradient_of(parameters[i]), whole[i], 0, 1e-13)) << parameters[i].name;
   }
 }
 
@@ -112,8 +112,7 @@ TEST_P(EncoderDecoders, TranslatesByTheLikeliestSymbolOfTheTaughtPass) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EncoderDecoders,
-                         testing::Combine(testing::ValuesIn(recurrent_kind_names()),
-                                          testing::Values("none", "additive")),
+                         testing::Combine(testing::ValuesIn(layer_kind_names()), testing::Values("none", "additive")),
                          [](const testing::TestParamInfo<EncoderDecoders::ParamType>& made) {
                            return std::get<0>(made.param) + "_" + std::get<1>(made.param);
                          });

@@ -22,12 +22,13 @@ void enlarge(const SequenceLayer& layer, Rng& rng) {
 }
 
 // A kind as it is registered, with `config` (JSON) instead of some defaults.
-Member registered(const std::string& name, const std::string& kind, const std::string& config = "{}") {
-  return {name, [kind, config](DType dtype, Rng& rng) {
+Member registered(const std::string& name, const std::string& kind, const std::string& config = "{}",
+                  int64_t input_of_block = 4) {
+  return {name, [kind, config, input_of_block](DType dtype, Rng& rng) {
             const LayerKind& found = layer_kind(kind);
             const LayerConfig layer_config = found.default_config();
             fields_from_json(kind, config, layer_config.field_list());
-            const int64_t input_size = found.form.residual ? 4 : 3;
+            const int64_t input_size = found.form.residual ? input_of_block : 3;
             // Dropout acts on residual blocks alone, and only in passes that have a key.
             const LayerShape shape{.input_size = input_size, .hidden_size = 4, .dtype = dtype, .dropout = 0.4};
             auto layer = found.make(shape, layer_config, rng);
@@ -59,6 +60,8 @@ std::vector<Member> members() {
   all.push_back(registered("lstm_peepholes", "lstm", R"({"peepholes": true})"));
   all.push_back(registered("lstm_layer_norm", "lstm", R"({"layer_norm": true})"));
   all.push_back(registered("lstm_variational", "lstm", R"({"variational_dropout": 0.4})"));
+  all.push_back(registered("ssm_projected", "ssm", "{}", 3));
+  all.push_back(registered("gpt_projected", "gpt", "{}", 3));
   all.push_back(registered("ssm_no_gate", "ssm", R"({"gate": false})"));
   all.push_back(registered("gru_reset_before", "gru", R"({"reset_after": false})"));
   all.push_back(registered("decay_learned", "decay", R"({"learned": true})"));
