@@ -27,8 +27,7 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias)
                     to_string(weight.shape()));
   const RowOrder order(x.value());
   const Tensor rows = order.rows(x.value());
-  Tensor y = matmul(rows, weight.value().transpose(0, 1));
-  if (bias.defined()) add_(y, bias.value());
+  const Tensor y = linear(rows, weight.value(), bias.defined() ? bias.value() : Tensor());
   return record(Op::linear, order.restore(y), {x, weight, bias},
                 [rows = Saved(rows), weight = Saved(weight.value()), order, dx = x.requires_grad(),
                  dweight = weight.requires_grad(), dbias = bias.requires_grad()](const Tensor& dy) {

@@ -107,9 +107,7 @@ bool is_short(const Variable& x, std::span<const Variable> parents) {
 }
 
 Tensor project(const Tensor& inputs, const Tensor& weight_ih, const Tensor& bias) {
-  Tensor z = matmul(all_rows(inputs), weight_ih.transpose(0, 1));
-  add_(z, bias);
-  return z.reshape({inputs.size(0), inputs.size(1), weight_ih.size(0)});
+  return linear(all_rows(inputs), weight_ih, bias).reshape({inputs.size(0), inputs.size(1), weight_ih.size(0)});
 }
 
 Tensor input_gradient(const Tensor& dz, const Tensor& weight_ih) {

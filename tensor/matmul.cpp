@@ -1,5 +1,5 @@
 #include <carousel/tensor/dispatch.h>
-#include <carousel/tensor/kernels/gemm.h>
+#include <carousel/tensor/kernels/product.h>
 #include <carousel/tensor/matmul.h>
 #include <carousel/tensor/operands.h>
 #include <carousel/tensor/rows.h>
@@ -28,14 +28,19 @@ Sizes check_operands(const Tensor& a, const Tensor& b) {
 
 Shape leading_sizes(const Tensor& x) { return Dims(std::span(x.shape().begin(), x.shape().end() - 2)); }
 
-/// A stack of matrices as BLAS reads them: rows at a distance of `ld`, or columns when `trans` is set.
+/// A stack of matrices as products read them: rows at a distance of `ld`, or columns when `transposed` is set.
 struct Matrices {
   Tensor x;
-  bool trans = false;
+  bool transposed = false;
   int64_t ld = 1;
+
+  template <class T>
+  kernels::Factor<T> factor() const {
+    return {x.data<T>(), ld, transposed};
+  }
 };
 
-Matrices as_blas_reads(const Tensor& x) {
+Matrices as_products_read(const Tensor& x) {
   const int64_t rows = x.size(-2), columns = x.size(-1);
   const int64_t down = rows > 1 ? x.strides()[x.rank() - 2] : std::max<int64_t>(columns, 1);
   const int64_t right = columns > 1 ? x.strides()[x.rank() - 1] : 1;
@@ -89,9 +94,9 @@ Tensor product_of_stacks(const Tensor& a, const Tensor& b, const Sizes& s) {
   shape.push_back(s.n);
   Tensor out(shape, a.dtype());
   if (out.numel() == 0) return out;
-  const Matrices left = as_blas_reads(a), right = as_blas_reads(b);
-  kernels::gemm_batch<T>(left.trans, right.trans, s.m, s.n, s.k, starts<T>(left.x, leading), left.ld,
-                         starts<T>(right.x, leading), right.ld, out.mutable_data<T>());
+  const Matrices left = as_products_read(a), right = as_products_read(b);
+  kernels::product_batch<T>(s.m, s.n, s.k, left.factor<T>(), starts<T>(left.x, leading), right.factor<T>(),
+                            starts<T>(right.x, leading), out.mutable_data<T>());
   return out;
 }
 
@@ -108,6 +113,24 @@ Tensor product(const Tensor& a, const Tensor& b, const Sizes& s) {
 }
 
 }  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Tensor w = weight.transpose(0, 1);
+  const Sizes s = check_operands(x, w);
+  check<ShapeError>(!bias.defined() || bias.shape() == Shape{s.n}, "linear",
+                    "the bias must have the weight's first size: got {} and {}", bias.shape(), weight.shape());
+  if (bias.defined()) check_same_dtype("linear", x, bias);
+  Tensor out({s.m, s.n}, x.dtype());
+  if (out.numel() == 0) return out;
+  const Matrices left = as_products_read(x), right = as_products_read(w);
+  const Tensor row = bias.defined() ? bias.contiguous() : bias;
+  dispatch_floating("linear", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    kernels::product<T>(s.m, s.n, s.k, left.factor<T>(), right.factor<T>(), row.defined() ? row.data<T>() : nullptr,
+                        out.mutable_data<T>());
+  });
+  return out;
+}
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   const Sizes sizes = check_operands(a, b);

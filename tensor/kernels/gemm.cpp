@@ -1,7 +1,7 @@
 #include <carousel/tensor/kernels/blas.h>
 #include <carousel/tensor/kernels/blas_check.h>
 #include <carousel/tensor/kernels/gemm.h>
-#include <carousel/tensor/kernels/parallel.h>
+#include <carousel/tensor/kernels/product.h>
 
 #include <algorithm>
 #include <limits>
@@ -15,7 +15,6 @@ namespace {
 
 constexpr int64_t piece_limit = int64_t{1} << 30;  // sizes that BLAS's 32-bit integers surely hold
 constexpr int64_t largest_ld = std::numeric_limits<int32_t>::max();
-constexpr int64_t least_parallel_product = 4 * 65536;  // multiplications; OpenBLAS uses one thread below
 
 #ifdef CAROUSEL_HAVE_BLAS
 CBLAS_TRANSPOSE transposition(bool trans) { return trans ? CblasTrans : CblasNoTrans; }
@@ -39,10 +38,6 @@ void call_blas(bool trans_a, bool trans_b, int m, int n, int k, T alpha, const T
 }
 #endif
 
-bool worth_threads(int64_t m, int64_t n, int64_t k) {
-  return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) > double{least_parallel_product};
-}
-
 }  // namespace
 
 template <class T>
@@ -61,7 +56,7 @@ void gemm_plain(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, T a
 template <class T>
 void gemm_in_pieces(int64_t limit, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, T alpha, const T* a,
                     int64_t lda, const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
-  const BlasThreads threads(worth_threads(m, n, k));
+  const BlasThreads threads(is_large_product(m, n, k));
   for (int64_t i = 0; i < m; i += limit) {
     for (int64_t j = 0; j < n; j += limit) {
       for (int64_t p = 0; p < k; p += limit) {
@@ -85,32 +80,12 @@ void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, T alpha, 
   }
 }
 
-template <class T>
-void gemm_batch(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, std::span<const T* const> a, int64_t lda,
-                std::span<const T* const> b, int64_t ldb, T* c) {
-  check_blas_once();  // here, because an exception must not leave a parallel region
-  const int64_t count = static_cast<int64_t>(a.size());
-  const auto products = [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      gemm<T>(trans_a, trans_b, m, n, k, 1, a[i], lda, b[i], ldb, 0, c + i * m * n, n);
-    }
-  };
-  if (worth_threads(m, n, k)) {
-    products(0, count);
-  } else {
-    const SerialBlas serial;
-    parallel_ranges(count, 1 + least_parallel_product / (1 + m * n * k), products);
-  }
-}
-
 #define CAROUSEL_GEMM(T)                                                                                              \
   template void gemm(bool, bool, int64_t, int64_t, int64_t, T, const T*, int64_t, const T*, int64_t, T, T*, int64_t); \
   template void gemm_plain(bool, bool, int64_t, int64_t, int64_t, T, const T*, int64_t, const T*, int64_t, T, T*,     \
                            int64_t);                                                                                  \
   template void gemm_in_pieces(int64_t, bool, bool, int64_t, int64_t, int64_t, T, const T*, int64_t, const T*,        \
-                               int64_t, T, T*, int64_t);                                                              \
-  template void gemm_batch(bool, bool, int64_t, int64_t, int64_t, std::span<const T* const>, int64_t,                 \
-                           std::span<const T* const>, int64_t, T*);
+                               int64_t, T, T*, int64_t);
 CAROUSEL_GEMM(float)
 CAROUSEL_GEMM(double)
 #undef CAROUSEL_GEMM

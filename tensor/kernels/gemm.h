@@ -1,9 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
-/// Matrix products: the one seam to BLAS. Matrices are row-major; `ld` is the distance between rows in memory.
+/// The seam to BLAS; others call product.h. Matrices are row-major; `ld` is the distance between rows in memory.
 namespace carousel::kernels {
 
 /// C <- alpha op(A) op(B) + beta C, where op(A) is [m, k], op(B) [k, n], C [m, n], and op transposes what is stored
@@ -23,11 +22,5 @@ void gemm_plain(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, T a
 template <class T>
 void gemm_in_pieces(int64_t limit, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, T alpha, const T* a,
                     int64_t lda, const T* b, int64_t ldb, T beta, T* c, int64_t ldc);
-
-/// C_i <- op(A_i) op(B_i) for every i, with C_i [m, n] one after another in `c`. Many small products run in parallel,
-/// each on one thread; large ones one after another, each on all. The results are those of single products.
-template <class T>
-void gemm_batch(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, std::span<const T* const> a, int64_t lda,
-                std::span<const T* const> b, int64_t ldb, T* c);
 
 }  // namespace carousel::kernels

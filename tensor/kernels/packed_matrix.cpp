@@ -14,10 +14,19 @@ struct Product {
   int64_t k, n;
   const T* panels;
   const T* a;
-  int64_t a_stride;
+  int64_t a_row_stride, a_column_stride;
   T* c;
   int64_t c_stride;
   Into into;
+  const T* bias;  // null: none
+};
+
+/// The columns of W that one panel holds; strides as in PackedMatrix.
+template <class T>
+struct PanelSource {
+  int64_t k, columns;
+  const T* w;
+  int64_t row_stride, column_stride;
 };
 
 }  // namespace carousel::kernels
@@ -50,31 +59,85 @@ int64_t panel_width() {
   return vectors_per_panel * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
 }
 
+/// to[l][j] = from[j][l] for a square of `square_side` rows.
+#if HWY_TARGET == HWY_SCALAR
+constexpr int64_t square_side = 1;
+void transpose_square(const float* from, int64_t, float* to, int64_t) { *to = *from; }
+#else
+constexpr int64_t square_side = 4;
+HWY_INLINE void transpose_square(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+  const hn::FixedTag<float, 4> d;
+  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + from_stride), c = hn::LoadU(d, from + 2 * from_stride),
+             e = hn::LoadU(d, from + 3 * from_stride);
+  const auto ac_low = hn::InterleaveLower(d, a, c), be_low = hn::InterleaveLower(d, b, e);
+  const auto ac_high = hn::InterleaveUpper(d, a, c), be_high = hn::InterleaveUpper(d, b, e);
+  hn::StoreU(hn::InterleaveLower(d, ac_low, be_low), d, to);
+  hn::StoreU(hn::InterleaveUpper(d, ac_low, be_low), d, to + to_stride);
+  hn::StoreU(hn::InterleaveLower(d, ac_high, be_high), d, to + 2 * to_stride);
+  hn::StoreU(hn::InterleaveUpper(d, ac_high, be_high), d, to + 3 * to_stride);
+}
+
+#endif
+
+void transpose_square(const double* from, int64_t from_stride, double* to, int64_t to_stride) {
+  for (int64_t l = 0; l < square_side; ++l) {
+    for (int64_t j = 0; j < square_side; ++j) to[l * to_stride + j] = from[l + j * from_stride];
+  }
+}
+
 int64_t panel_width_float() { return panel_width<float>(); }
 int64_t panel_width_double() { return panel_width<double>(); }
+
+/// W's part that a panel holds, and where: see lay_out.
+template <class T>
+void lay_out_panel(const PanelSource<T>& s, int64_t width, T* HWY_RESTRICT panel) {
+  for (int64_t l = 0; l < s.k; ++l) std::fill(panel + l * width + s.columns, panel + (l + 1) * width, T{0});
+  if (s.column_stride == 1) {
+    for (int64_t l = 0; l < s.k; ++l) std::copy_n(s.w + l * s.row_stride, s.columns, panel + l * width);
+    return;
+  }
+  constexpr int64_t side = square_side;
+  const int64_t whole_rows = s.row_stride == 1 ? s.k / side * side : 0, whole_columns = s.columns / side * side;
+  const auto plain = [&](int64_t row, int64_t last_row, int64_t column) {
+    for (int64_t l = row; l < last_row; ++l) {
+      for (int64_t j = column; j < s.columns; ++j) panel[l * width + j] = s.w[l * s.row_stride + j * s.column_stride];
+    }
+  };
+  constexpr int64_t stretch = 16;  // so that each line of W is read once and the panel's lines stay near
+  for (int64_t begin = 0; begin < whole_rows; begin += stretch) {
+    const int64_t end = std::min(whole_rows, begin + stretch);
+    for (int64_t j = 0; j < whole_columns; j += side) {
+      for (int64_t l = begin; l < end; l += side) {
+        transpose_square(s.w + l + j * s.column_stride, s.column_stride, panel + l * width + j, width);
+      }
+    }
+    plain(begin, end, whole_columns);
+  }
+  plain(whole_rows, s.k, 0);
+}
 
 /// Writes one register of sums to columns [column, ..) of a row of C, as far as C has them.
 template <class D, class T>
 HWY_INLINE void finish(D d, hn::Vec<D> sum, const Product<T>& p, int64_t row, int64_t column) {
   T* const c = p.c + row * p.c_stride + column;
+  const T* const start = p.into == Into::accumulate ? c : p.bias == nullptr ? nullptr : p.bias + column;
   const int64_t left = p.n - column;
   if (left >= static_cast<int64_t>(hn::Lanes(d))) {
-    hn::StoreU(p.into == Into::accumulate ? hn::Add(hn::LoadU(d, c), sum) : sum, d, c);
+    hn::StoreU(start == nullptr ? sum : hn::Add(hn::LoadU(d, start), sum), d, c);
   } else if (left > 0) {
     const auto count = static_cast<size_t>(left);
-    store_first(p.into == Into::accumulate ? hn::Add(load_first(d, c, count), sum) : sum, d, c, count);
+    store_first(start == nullptr ? sum : hn::Add(load_first(d, start, count), sum), d, c, count);
   }
 }
 
-/// Rows [row, row + Rows) by `Panels` panels from number `panel` on.
-template <int Rows, int Panels, class T>
+/// Rows [row, row + Rows) by the first `vectors` registers of columns from number `panel` on: one, or whole panels.
+template <int Rows, int vectors, class T>
 HWY_NOINLINE void multiply_tile(const Product<T>& p, int64_t row, int64_t panel) {
-  constexpr int vectors = Panels * vectors_per_panel;
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t width = vectors_per_panel * lanes;
-  const T* HWY_RESTRICT a = p.a + row * p.a_stride;
+  const T* HWY_RESTRICT a = p.a + row * p.a_row_stride;
   const T* HWY_RESTRICT w = p.panels + panel * p.k * width;
 
   V sum[Rows][vectors];
@@ -91,7 +154,7 @@ HWY_NOINLINE void multiply_tile(const Product<T>& p, int64_t row, int64_t panel)
     }
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) {
-      const V x = hn::Set(d, a[r * p.a_stride + l]);
+      const V x = hn::Set(d, a[r * p.a_row_stride + l * p.a_column_stride]);
 #pragma GCC unroll 8
       for (int v = 0; v < vectors; ++v) sum[r][v] = hn::MulAdd(x, weights[v], sum[r][v]);
     }
@@ -104,12 +167,23 @@ HWY_NOINLINE void multiply_tile(const Product<T>& p, int64_t row, int64_t panel)
 }
 
 /// The tile with `rows` rows, 1 <= rows <= Rows.
-template <int Rows, class T>
+template <int Rows, int vectors, class T>
 HWY_INLINE void multiply_rows(const Product<T>& p, int64_t rows, int64_t row, int64_t panel) {
   if constexpr (Rows > 1) {
-    if (rows < Rows) return multiply_rows<Rows - 1>(p, rows, row, panel);
+    if (rows < Rows) return multiply_rows<Rows - 1, vectors>(p, rows, row, panel);
   }
-  multiply_tile<Rows, 1>(p, row, panel);
+  multiply_tile<Rows, vectors>(p, row, panel);
+}
+
+/// All rows by one panel.
+template <int vectors, class T>
+HWY_INLINE void multiply_panel(const Product<T>& p, int64_t rows, int64_t panel) {
+  int64_t tiles = (rows + max_tile_rows - 1) / max_tile_rows;  // as even as can be: 25 rows are 7 + 6 + 6 + 6
+  for (int64_t row = 0; tiles > 0; --tiles) {
+    const int64_t tile_rows = (rows - row + tiles - 1) / tiles;
+    multiply_rows<max_tile_rows, vectors>(p, tile_rows, row, panel);
+    row += tile_rows;
+  }
 }
 
 template <class T>
@@ -118,19 +192,16 @@ void multiply_all(const Product<T>& p, int64_t rows) {
   int64_t panel = 0;
   if (rows == 1) {
     for (; panel + panels_per_single_row <= panels; panel += panels_per_single_row) {
-      multiply_tile<1, panels_per_single_row>(p, 0, panel);
+      multiply_tile<1, panels_per_single_row * vectors_per_panel>(p, 0, panel);
     }
   }
-  for (; panel < panels; ++panel) {
-    int64_t tiles = (rows + max_tile_rows - 1) / max_tile_rows;  // as even as can be: 25 rows are 7 + 6 + 6 + 6
-    for (int64_t row = 0; tiles > 0; --tiles) {
-      const int64_t tile_rows = (rows - row + tiles - 1) / tiles;
-      multiply_rows<max_tile_rows>(p, tile_rows, row, panel);
-      row += tile_rows;
-    }
-  }
+  const bool half_is_empty = p.n % width > 0 && p.n % width <= width / vectors_per_panel;
+  for (; panel < panels - (half_is_empty ? 1 : 0); ++panel) multiply_panel<vectors_per_panel>(p, rows, panel);
+  if (panel < panels) multiply_panel<1>(p, rows, panel);
 }
 
+void lay_out_float(const PanelSource<float>& s, int64_t width, float* panel) { lay_out_panel(s, width, panel); }
+void lay_out_double(const PanelSource<double>& s, int64_t width, double* panel) { lay_out_panel(s, width, panel); }
 void multiply_float(const Product<float>& p, int64_t rows) { multiply_all(p, rows); }
 void multiply_double(const Product<double>& p, int64_t rows) { multiply_all(p, rows); }
 
@@ -142,6 +213,8 @@ namespace carousel::kernels {
 
 HWY_EXPORT(panel_width_float);
 HWY_EXPORT(panel_width_double);
+HWY_EXPORT(lay_out_float);
+HWY_EXPORT(lay_out_double);
 HWY_EXPORT(multiply_float);
 HWY_EXPORT(multiply_double);
 
@@ -154,26 +227,41 @@ void multiply_packed(const Product<double>& p, int64_t rows) { HWY_DYNAMIC_DISPA
 
 constexpr size_t cache_line = 64;
 
-template <class T>
-void pack_panel(int64_t k, int64_t columns, int64_t width, const T* w, int64_t row_stride, int64_t column_stride,
-                T* panel) {
-  // Short stretches of rows, so that each line of a transposed W is read once and the panel's lines stay near.
-  constexpr int64_t stretch = 16;
-  for (int64_t begin = 0; begin < k; begin += stretch) {
-    const int64_t end = std::min(k, begin + stretch);
-    for (int64_t j = 0; j < columns; ++j) {
-      for (int64_t l = begin; l < end; ++l) panel[l * width + j] = w[l * row_stride + j * column_stride];
-    }
-    for (int64_t l = begin; l < end; ++l) std::fill(panel + l * width + columns, panel + (l + 1) * width, T{0});
-  }
+void lay_out(const PanelSource<float>& s, int64_t width, float* panel) {
+  HWY_DYNAMIC_DISPATCH(lay_out_float)(s, width, panel);
+}
+void lay_out(const PanelSource<double>& s, int64_t width, double* panel) {
+  HWY_DYNAMIC_DISPATCH(lay_out_double)(s, width, panel);
 }
 
 }  // namespace
 
 template <class T>
-PackedMatrix<T>::PackedMatrix(int64_t k, int64_t n) : k_(k), n_(n), width_(panel_width(T{})) {
-  const int64_t panels = (n + width_ - 1) / width_;
-  size_t bytes = static_cast<size_t>(panels * width_ * k) * sizeof(T) + cache_line;
+int64_t PackedBlock<T>::panel_width() {
+  return kernels::panel_width(T{});
+}
+
+template <class T>
+int64_t PackedBlock<T>::memory_size(int64_t k, int64_t n) {
+  const int64_t width = panel_width();
+  return (n + width - 1) / width * width * k;
+}
+
+template <class T>
+void PackedBlock<T>::pack(int64_t panel, const T* w, int64_t row_stride, int64_t column_stride) const {
+  const int64_t width = panel_width(), first = panel * width;
+  lay_out({k_, std::min(width, n_ - first), w + first * column_stride, row_stride, column_stride}, width,
+          panels_ + first * k_);
+}
+
+template <class T>
+void PackedBlock<T>::multiply(int64_t rows, Rows a, T* c, int64_t c_stride, Into into, const T* bias) const {
+  multiply_packed({k_, n_, panels_, a.data, a.row_stride, a.column_stride, c, c_stride, into, bias}, rows);
+}
+
+template <class T>
+PackedMatrix<T>::PackedMatrix(int64_t k, int64_t n) : block_(k, n, nullptr) {
+  size_t bytes = static_cast<size_t>(PackedBlock<T>::memory_size(k, n)) * sizeof(T) + cache_line;
   memory_.reset(new T[bytes / sizeof(T)]);  // not make_unique, which would clear it first
   void* aligned = memory_.get();
   panels_ = static_cast<T*>(std::align(cache_line, bytes - cache_line, aligned, bytes));
@@ -187,19 +275,12 @@ PackedMatrix<T>::PackedMatrix(int64_t k, int64_t n, const T* w, int64_t row_stri
 
 template <class T>
 void PackedMatrix<T>::pack(int64_t k, int64_t n, const T* w, int64_t row_stride, int64_t column_stride) {
-  k_ = k;
-  n_ = n;
-  for (int64_t first = 0; first < n; first += width_) {
-    const int64_t columns = std::min(width_, n - first);
-    pack_panel(k, columns, width_, w + first * column_stride, row_stride, column_stride, panels_ + first * k);
-  }
+  block_ = PackedBlock<T>(k, n, panels_);
+  for (int64_t panel = 0; panel < block_.panel_count(); ++panel) block_.pack(panel, w, row_stride, column_stride);
 }
 
-template <class T>
-void PackedMatrix<T>::multiply(int64_t rows, const T* a, int64_t a_stride, T* c, int64_t c_stride, Into into) const {
-  multiply_packed(Product<T>{k_, n_, panels_, a, a_stride, c, c_stride, into}, rows);
-}
-
+template class PackedBlock<float>;
+template class PackedBlock<double>;
 template class PackedMatrix<float>;
 template class PackedMatrix<double>;
 

@@ -8,20 +8,50 @@ namespace carousel::kernels {
 /// Whether a product replaces what is there or adds to it.
 enum class Into { overwrite, accumulate };
 
-/// A weight matrix W [k, n] laid out once for many products C (+)= A W with few rows: the product of every recurrence.
+/// A matrix W [k, n] laid out for products C (+)= A W, in memory that belongs to somebody else.
 ///
 /// Layout: panels of as many columns as two SIMD registers hold (32 floats with AVX-512), each k rows deep and
 /// contiguous, the last one filled up with zeros. C is computed in tiles of up to 8 rows by one panel that stay in
 /// registers for the whole sum, a single row in tiles of four panels.
 ///
-/// `multiply` runs on the calling thread: a recurrence gives each thread rows of its own. An element of C is summed
+/// Everything runs on the calling thread: threads share a product by its panels or its rows. An element of C is summed
 /// over k in order, whatever tile its row falls into, so that a row's result depends neither on its neighbours nor on
 /// the thread count. |error| <= (k + 1) eps sum_l |a_l w_l|, plus one rounding of the sum with C; eps is 2^-24 in
 /// float, 2^-53 in double. NaN and infinity spread as in the plain product.
 template <class T>
+class PackedBlock {
+ public:
+  /// `panels` has room for `memory_size(k, n)` numbers and is aligned to a cache line.
+  PackedBlock(int64_t k, int64_t n, T* panels) : k_(k), n_(n), panels_(panels) {}
+  static int64_t memory_size(int64_t k, int64_t n);
+
+  /// Columns of a panel: two registers.
+  static int64_t panel_width();
+  int64_t panel_count() const { return (n_ + panel_width() - 1) / panel_width(); }
+
+  /// Lays one panel of W out: W(l, j) is w[l * row_stride + j * column_stride], so that a transpose costs nothing more.
+  void pack(int64_t panel, const T* w, int64_t row_stride, int64_t column_stride) const;
+
+  /// The left side of a product: A(r, l) is data[r * row_stride + l * column_stride].
+  struct Rows {
+    const T* data;
+    int64_t row_stride, column_stride = 1;
+  };
+  /// C [rows, n] (+)= A [rows, k] W; row r of C begins at c + r * c_stride. Where C is overwritten, `bias` [n] is added
+  /// to each of its rows unless it is null.
+  void multiply(int64_t rows, Rows a, T* c, int64_t c_stride, Into into, const T* bias = nullptr) const;
+
+ private:
+  int64_t k_, n_;
+  T* panels_;
+};
+
+/// The same with memory of its own: a weight matrix laid out once for many products with few rows, which are the
+/// products of every recurrence.
+template <class T>
 class PackedMatrix {
  public:
-  /// W(l, j) is w[l * row_stride + j * column_stride]; so a transpose costs nothing more.
+  /// W(l, j) is w[l * row_stride + j * column_stride].
   PackedMatrix(int64_t k, int64_t n, const T* w, int64_t row_stride, int64_t column_stride);
 
   /// Room for any matrix of at most k rows and n columns: `pack` one before the first product.
@@ -30,12 +60,14 @@ class PackedMatrix {
   void pack(int64_t k, int64_t n, const T* w, int64_t row_stride, int64_t column_stride);
 
   /// C [rows, n] (+)= A [rows, k] W; row r of A begins at a + r * a_stride, of C at c + r * c_stride.
-  void multiply(int64_t rows, const T* a, int64_t a_stride, T* c, int64_t c_stride, Into into) const;
+  void multiply(int64_t rows, const T* a, int64_t a_stride, T* c, int64_t c_stride, Into into) const {
+    block_.multiply(rows, {a, a_stride}, c, c_stride, into);
+  }
 
  private:
-  int64_t k_, n_, width_;  // width_: columns of a panel
   std::unique_ptr<T[]> memory_;
   T* panels_;  // in memory_, aligned to a cache line
+  PackedBlock<T> block_;
 };
 
 namespace plain {

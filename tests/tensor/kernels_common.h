@@ -52,6 +52,14 @@ std::vector<T> random_numbers(int64_t n, uint32_t seed, double scale = 1) {
   return numbers;
 }
 
+/// The numbers without their signs: what bounds of errors are made of.
+template <class T>
+std::vector<double> magnitudes(const std::vector<T>& x) {
+  std::vector<double> sizes;
+  for (const T value : x) sizes.push_back(std::abs(static_cast<double>(value)));
+  return sizes;
+}
+
 /// Half the distance from 1 to the next number: the error of one rounding.
 template <class T>
 inline constexpr double rounding = std::numeric_limits<T>::epsilon() / 2;

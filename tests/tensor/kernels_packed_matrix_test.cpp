@@ -9,13 +9,6 @@ template <class T>
 class PackedProduct : public ForFloats<T> {};
 TYPED_TEST_SUITE(PackedProduct, Floats);
 
-template <class T>
-std::vector<double> magnitudes(const std::vector<T>& x) {
-  std::vector<double> sizes;
-  for (const T value : x) sizes.push_back(std::abs(static_cast<double>(value)));
-  return sizes;
-}
-
 /// C = C0 + A W, W [k, n] kept transposed if asked, rows of A and C further apart than they are long.
 template <class T>
 void compare_with_plain(int64_t rows, int64_t k, int64_t n, bool transposed, Into into) {

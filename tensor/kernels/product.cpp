@@ -1,0 +1,74 @@
+#include <carousel/tensor/kernels/blas.h>
+#include <carousel/tensor/kernels/blas_check.h>
+#include <carousel/tensor/kernels/blocked_product.h>
+#include <carousel/tensor/kernels/few_rows.h>
+#include <carousel/tensor/kernels/gemm.h>
+#include <carousel/tensor/kernels/packed_matrix.h>
+#include <carousel/tensor/kernels/parallel.h>
+#include <carousel/tensor/kernels/product.h>
+
+#include <algorithm>
+
+namespace carousel::kernels {
+namespace {
+
+constexpr int64_t least_large_product = 4 * 65536;  // multiplications; OpenBLAS uses one thread below
+constexpr int64_t most_few_rows = 4;
+
+// Whether blocked_product beats BLAS.
+bool prefers_own_product() {
+#ifdef CAROUSEL_HAVE_BLAS
+  return PackedBlock<float>::panel_width() >= 32;
+#else
+  return true;
+#endif
+}
+
+template <class T>
+void blas_product(int64_t m, int64_t n, int64_t k, const Factor<T>& a, const Factor<T>& b, const T* bias, T* c) {
+  for (int64_t i = 0; i < m && bias != nullptr; ++i) std::copy_n(bias, n, c + i * n);
+  gemm<T>(a.transposed, b.transposed, m, n, k, 1, a.data, a.ld, b.data, b.ld, bias == nullptr ? 0 : 1, c, n);
+}
+
+}  // namespace
+
+bool is_large_product(int64_t m, int64_t n, int64_t k) {
+  return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) > double{least_large_product};
+}
+
+template <class T>
+void product(int64_t m, int64_t n, int64_t k, const Factor<T>& a, const Factor<T>& b, const T* bias, T* c) {
+  if (m <= most_few_rows && !a.transposed && b.transposed) {
+    few_rows_product(m, n, k, a.data, a.ld, b.data, b.ld, bias, c, n);
+  } else if (is_large_product(m, n, k) && prefers_own_product()) {
+    blocked_product(m, n, k, a, b, bias, c, n);
+  } else {
+    blas_product(m, n, k, a, b, bias, c);
+  }
+}
+
+template <class T>
+void product_batch(int64_t m, int64_t n, int64_t k, const Factor<T>& a_layout, std::span<const T* const> a,
+                   const Factor<T>& b_layout, std::span<const T* const> b, T* c) {
+  const auto count = static_cast<int64_t>(a.size());
+  const auto products = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      product<T>(m, n, k, {a[i], a_layout.ld, a_layout.transposed}, {b[i], b_layout.ld, b_layout.transposed}, nullptr,
+                 c + i * m * n);
+    }
+  };
+  if (is_large_product(m, n, k)) return products(0, count);
+  check_blas_once();  // here, because an exception must not leave a parallel region
+  const SerialBlas serial;
+  parallel_ranges(count, 1 + least_large_product / (1 + m * n * k), products);
+}
+
+#define CAROUSEL_PRODUCT(T)                                                                           \
+  template void product(int64_t, int64_t, int64_t, const Factor<T>&, const Factor<T>&, const T*, T*); \
+  template void product_batch(int64_t, int64_t, int64_t, const Factor<T>&, std::span<const T* const>, \
+                              const Factor<T>&, std::span<const T* const>, T*);
+CAROUSEL_PRODUCT(float)
+CAROUSEL_PRODUCT(double)
+#undef CAROUSEL_PRODUCT
+
+}  // namespace carousel::kernels
