@@ -38,89 +38,134 @@ class Strip {
         continue;
       }
       const V u = load(task_.in.u + of_step(t)), dt = load(task_.in.dt + of_step(t)), input = hn::Mul(dt, u);
-      const bool cleared = task_.cleared(t);
+      const Coefficients b = coefficients(task_.b, task_.in.b, t, 0), c = coefficients(task_.c, task_.in.c, t, 0);
+      const T* a = task_.a + offset_;
+      T* state = scratch_.state + offset_;
+      const auto past = seen(t);
       V sum = hn::Mul(skip_, u);
-      for (int64_t n = 0; n < n_; ++n) {
-        T* const state = scratch_.state + table(n);
-        const V before = cleared ? hn::Zero(D()) : hn::Load(D(), state);
-        const V h = hn::MulAdd(decay(dt, n), before, hn::Mul(input, b(t, n)));
+      for (int64_t n = 0; n < n_; ++n, a += scan_channels, state += scan_channels) {
+        const V before = hn::IfThenElseZero(past, hn::Load(D(), state));
+        const V h = hn::MulAdd(exp(D(), hn::Mul(dt, hn::Load(D(), a))), before, hn::Mul(input, b[n]));
         hn::Store(h, D(), state);
-        sum = hn::MulAdd(c(t, n), h, sum);
+        sum = hn::MulAdd(c[n], h, sum);
       }
       store(sum, out);
     }
   }
 
-  /// Steps [begin, end), none of which lies behind the row's end.
-  HWY_INLINE void backward(int64_t begin, int64_t end, const T* kept, const T* dy, const ScanGradients<T>& out,
-                           const ScanSums<T>& sums) const {
-    make_states(begin, end, kept);
-    for (int64_t t = end - 1; t >= begin; --t) step_backward(t, t - begin, dy, out, sums);
+  /// Steps [begin, end), none of which lies behind the row's end, and `Group` states from n on: as many as registers
+  /// hold with their gradients. What the states of a step add to its u and dt is summed from group to group.
+  template <int Group, bool shown>
+  HWY_INLINE void backward(int64_t begin, int64_t end, int64_t n, const T* kept, const T* dy,
+                           const ScanGradients<T>& out, const ScanSums<T>& sums) const {
+    make_states<Group>(begin, end, n, kept);
+    V gradient[Group], sum_a[Group];
+#pragma GCC unroll 4
+    for (int g = 0; g < Group; ++g) {
+      gradient[g] = hn::Load(D(), scratch_.state + table(n + g));
+      sum_a[g] = hn::Load(D(), sums.a + table(n + g));
+    }
+    for (int64_t t = end - 1; t >= begin; --t) {
+      step_backward<Group, shown>(t, t - begin, n, dy, out, sums, gradient, sum_a);
+    }
+#pragma GCC unroll 4
+    for (int g = 0; g < Group; ++g) {
+      hn::Store(gradient[g], D(), scratch_.state + table(n + g));
+      hn::Store(sum_a[g], D(), sums.a + table(n + g));
+    }
   }
 
  private:
+  // Stores of vectors may change anything that is reached by a pointer, as far as a compiler knows: what the inner
+  // loops read is in local variables, or it would be read anew after each.
+
   /// The states before and after each step of a block, and the decays between.
-  HWY_INLINE void make_states(int64_t begin, int64_t end, const T* kept) const {
+  template <int Group>
+  HWY_INLINE void make_states(int64_t begin, int64_t end, int64_t n, const T* kept) const {
     const T* const start = kept + task_.at(begin / scan_block, n_ * task_.shape.channels) + task_.first + offset_;
-    for (int64_t n = 0; n < n_; ++n) {
-      hn::Store(load(start + n * task_.shape.channels), D(), scratch_.states + n * lanes);
+    T* states = scratch_.states;
+    T* decays = scratch_.decays;
+    V state[Group], a[Group];
+#pragma GCC unroll 4
+    for (int g = 0; g < Group; ++g) {
+      a[g] = hn::Load(D(), task_.a + table(n + g));
+      state[g] = load(start + (n + g) * task_.shape.channels);
+      hn::Store(state[g], D(), states + g * lanes);
     }
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t k = t - begin;
       const V u = load(task_.in.u + of_step(t)), dt = load(task_.in.dt + of_step(t)), input = hn::Mul(dt, u);
-      const T* const before = seen(t, k);
-      for (int64_t n = 0; n < n_; ++n) {
-        const V factor = decay(dt, n);
-        hn::Store(factor, D(), scratch_.decays + slot(k, n));
-        hn::Store(hn::MulAdd(factor, hn::Load(D(), before + n * lanes), hn::Mul(input, b(t, n))), D(),
-                  scratch_.states + slot(k + 1, n));
+      const Coefficients b = coefficients(task_.b, task_.in.b, t, n);
+      const auto past = seen(t);
+      states += ScanScratch<T>::step;
+#pragma GCC unroll 4
+      for (int g = 0; g < Group; ++g) {
+        const V factor = exp(D(), hn::Mul(dt, a[g]));
+        state[g] = hn::MulAdd(factor, hn::IfThenElseZero(past, state[g]), hn::Mul(input, b[g]));
+        hn::Store(factor, D(), decays + g * lanes);
+        hn::Store(state[g], D(), states + g * lanes);
       }
+      decays += ScanScratch<T>::step;
     }
   }
 
-  HWY_INLINE void step_backward(int64_t t, int64_t k, const T* dys, const ScanGradients<T>& out,
-                                const ScanSums<T>& sums) const {
+  template <int Group, bool shown>
+  HWY_INLINE void step_backward(int64_t t, int64_t k, int64_t n, const T* dys, const ScanGradients<T>& out,
+                                const ScanSums<T>& sums, V (&gradient)[Group], V (&sum_a)[Group]) const {
     const V u = load(task_.in.u + of_step(t)), dt = load(task_.in.dt + of_step(t)), input = hn::Mul(dt, u);
     const V dy = dys != nullptr ? load(dys + of_step(t)) : hn::Zero(D());
     const auto there = hn::FirstN(D(), static_cast<size_t>(count_));  // the other lanes may hold 0 * NaN
-    const T* const before = seen(t, k);
-    const bool cleared = task_.cleared(t);
-    V sum_b = hn::Zero(D()), sum_a = hn::Zero(D());
-    for (int64_t n = 0; n < n_; ++n) {
-      T* const gradient = scratch_.state + table(n);
-      const V dh = hn::MulAdd(c(t, n), dy, hn::Load(D(), gradient));
-      if (out.dh != nullptr) show(dh, out.dh + task_.at(t, task_.shape.channels * n_) + n);
-      add(hn::IfThenElseZero(there, hn::Mul(dh, input)), fixed ? sums.b + table(n) : scratch_.sums_b + slot(k, n));
-      add(hn::IfThenElseZero(there, hn::Mul(dy, hn::Load(D(), scratch_.states + slot(k + 1, n)))),
-          fixed ? sums.c + table(n) : scratch_.sums_c + slot(k, n));
-      sum_b = hn::MulAdd(b(t, n), dh, sum_b);
-      const V carried = hn::Mul(dh, hn::Load(D(), scratch_.decays + slot(k, n)));
-      const V q = hn::Mul(carried, hn::Load(D(), before + n * lanes));
-      sum_a = hn::MulAdd(hn::Load(D(), task_.a + table(n)), q, sum_a);
-      add(hn::Mul(dt, q), sums.a + table(n));
-      hn::Store(cleared ? hn::Zero(D()) : carried, D(), gradient);
+    const auto past = seen(t);
+    const Coefficients b = coefficients(task_.b, task_.in.b, t, n), c = coefficients(task_.c, task_.in.c, t, n);
+    const T* const a = task_.a + table(n);
+    const T* const states = scratch_.states + k * ScanScratch<T>::step;
+    const T* const decays = scratch_.decays + k * ScanScratch<T>::step;
+    T* const sums_b = fixed ? sums.b + table(n) : scratch_.sums_b + k * ScanScratch<T>::step;
+    T* const sums_c = fixed ? sums.c + table(n) : scratch_.sums_c + k * ScanScratch<T>::step;
+    constexpr int64_t sums_step = fixed ? scan_channels : lanes;
+    T* const of_b = scratch_.of_b + k * scan_channels + offset_;  // sum over n of b dh
+    T* const of_a = scratch_.of_a + k * scan_channels + offset_;  // sum over n of A dh decay h
+    V sum_b = n == 0 ? hn::Zero(D()) : hn::Load(D(), of_b), weighted = n == 0 ? hn::Zero(D()) : hn::Load(D(), of_a);
+#pragma GCC unroll 4
+    for (int g = 0; g < Group; ++g) {
+      const V before = hn::IfThenElseZero(past, hn::Load(D(), states + g * lanes));
+      const V after = hn::Load(D(), states + ScanScratch<T>::step + g * lanes);
+      const V dh = hn::MulAdd(c[g], dy, gradient[g]);
+      if constexpr (shown) show(dh, out.dh + task_.at(t, task_.shape.channels * n_) + n + g);
+      add(hn::IfThenElseZero(there, hn::Mul(dh, input)), sums_b + g * sums_step);
+      add(hn::IfThenElseZero(there, hn::Mul(dy, after)), sums_c + g * sums_step);
+      sum_b = hn::MulAdd(b[g], dh, sum_b);
+      const V carried = hn::Mul(dh, hn::Load(D(), decays + g * lanes)), q = hn::Mul(carried, before);
+      weighted = hn::MulAdd(hn::Load(D(), a + g * scan_channels), q, weighted);
+      sum_a[g] = hn::MulAdd(dt, q, sum_a[g]);
+      gradient[g] = hn::IfThenElseZero(past, carried);
+    }
+    if (n + Group < n_) {
+      hn::Store(sum_b, D(), of_b);
+      hn::Store(weighted, D(), of_a);
+      return;
     }
     store(hn::MulAdd(skip_, dy, hn::Mul(dt, sum_b)), out.u + of_step(t));
-    store(hn::MulAdd(u, sum_b, sum_a), out.dt + of_step(t));
+    store(hn::MulAdd(u, sum_b, weighted), out.dt + of_step(t));
     add(hn::Mul(dy, u), sums.d + offset_);
   }
 
-  HWY_INLINE V decay(V dt, int64_t n) const { return exp(D(), hn::Mul(dt, hn::Load(D(), task_.a + table(n)))); }
-  HWY_INLINE V b(int64_t t, int64_t n) const { return coefficient(task_.b, task_.in.b, t, n); }
-  HWY_INLINE V c(int64_t t, int64_t n) const { return coefficient(task_.c, task_.in.c, t, n); }
-  HWY_INLINE V coefficient(const T* of_channels, const T* of_steps, int64_t t, int64_t n) const {
-    if constexpr (fixed) return hn::Load(D(), of_channels + table(n));
-    return hn::Set(D(), of_steps[task_.at(t, n_) + n]);
+  /// B or C at one step: of states n, n + 1, .. one number for all channels, or with `fixed` one for each.
+  struct Coefficients {
+    const T* from;
+    HWY_INLINE V operator[](int64_t n) const {
+      if constexpr (fixed) return hn::Load(D(), from + n * scan_channels);
+      return hn::Set(D(), from[n]);
+    }
+  };
+  HWY_INLINE Coefficients coefficients(const T* of_channels, const T* of_steps, int64_t t, int64_t n) const {
+    return {fixed ? of_channels + table(n) : of_steps + task_.at(t, n_) + n};
   }
 
-  /// The state before step t, the k-th of its block, as that step sees it.
-  HWY_INLINE const T* seen(int64_t t, int64_t k) const {
-    return task_.cleared(t) ? scratch_.zeros : scratch_.states + slot(k, 0);
-  }
+  /// Whether step t sees the state before it: a mask, as a branch would split the loop in two.
+  HWY_INLINE hn::Mask<D> seen(int64_t t) const { return hn::FirstN(D(), task_.cleared(t) ? 0 : hn::Lanes(D())); }
 
   HWY_INLINE int64_t of_step(int64_t t) const { return task_.at(t, task_.shape.channels) + task_.first + offset_; }
   HWY_INLINE int64_t table(int64_t n) const { return n * scan_channels + offset_; }
-  HWY_INLINE int64_t slot(int64_t k, int64_t n) const { return (k * n_ + n) * lanes; }
 
   HWY_INLINE void keep_state(T* kept, int64_t block) const {
     T* const to = kept + task_.at(block, n_ * task_.shape.channels) + task_.first + offset_;
@@ -180,15 +225,14 @@ void forward(const ScanTask<T>& task, const T* h0, T* y, T* h_last, T* kept, con
   store_state(task, scratch.state, h_last);
 }
 
-/// The sums of some steps' dB or dC over the task's channels, [steps, N, lanes], to [T, B, N].
-template <class T>
-void store_sums(const ScanTask<T>& task, int64_t begin, int64_t end, const T* sums, T* to) {
+/// The sums of some steps' dB or dC over the task's channels, [steps, Group, lanes], to [T, B, N].
+template <int Group, class T>
+void store_sums(const ScanTask<T>& task, int64_t begin, int64_t end, int64_t n, const T* sums, T* to) {
   const hn::ScalableTag<T> d;
-  const int64_t n = task.shape.states;
   for (int64_t t = begin; t < end; ++t) {
-    for (int64_t j = 0; j < n; ++j) {
-      const auto sum = hn::Load(d, sums + ((t - begin) * n + j) * scan_lanes<T>);
-      to[task.at(t, n) + j] = hn::GetLane(hn::SumOfLanes(d, sum));
+    for (int g = 0; g < Group; ++g) {
+      const auto sum = hn::Load(d, sums + ((t - begin) * scan_group + g) * scan_lanes<T>);
+      to[task.at(t, task.shape.states) + n + g] = hn::GetLane(hn::SumOfLanes(d, sum));
     }
   }
 }
@@ -207,26 +251,42 @@ void clear_ended(const ScanTask<T>& task, const ScanGradients<T>& out, const Sca
   }
 }
 
+/// Steps [begin, end) and `Group` states from n on, for all channels of the task.
+template <int Group, class T, bool fixed>
+void backward_group(const ScanTask<T>& task, int64_t begin, int64_t end, int64_t n, const T* kept, const T* dy,
+                    const ScanGradients<T>& out, const ScanSums<T>& sums, const ScanScratch<T>& scratch) {
+  const auto width = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  if (!fixed) {
+    std::fill_n(scratch.sums_b, ScanScratch<T>::block, T{0});
+    std::fill_n(scratch.sums_c, ScanScratch<T>::block, T{0});
+  }
+  for (int64_t i = 0; i < task.count; i += width) {
+    const Strip<T, fixed> strip(task, scratch, i);
+    if (out.dh == nullptr) {
+      strip.template backward<Group, false>(begin, end, n, kept, dy, out, sums);
+    } else {
+      strip.template backward<Group, true>(begin, end, n, kept, dy, out, sums);
+    }
+  }
+  if (!fixed) {
+    store_sums<Group>(task, begin, end, n, scratch.sums_b, sums.b);
+    store_sums<Group>(task, begin, end, n, scratch.sums_c, sums.c);
+  }
+}
+
 template <class T, bool fixed>
 void backward(const ScanTask<T>& task, const T* kept, const T* dy, const T* dh_last, const ScanGradients<T>& out,
               const ScanSums<T>& sums, const ScanScratch<T>& scratch) {
-  const auto width = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
-  const int64_t live = task.live_steps(), block_size = scan_block * task.shape.states * scan_lanes<T>;
+  const int64_t live = task.live_steps(), states = task.shape.states;
   clear_ended<T, fixed>(task, out, sums);
   load_state(task, dh_last, scratch.state);
   for (int64_t begin = (live - 1) / scan_block * scan_block; live > 0 && begin >= 0; begin -= scan_block) {
     const int64_t end = std::min(begin + scan_block, live);
-    if (!fixed) {
-      std::fill_n(scratch.sums_b, block_size, T{0});
-      std::fill_n(scratch.sums_c, block_size, T{0});
+    int64_t n = 0;
+    for (; n + scan_group <= states; n += scan_group) {
+      backward_group<scan_group, T, fixed>(task, begin, end, n, kept, dy, out, sums, scratch);
     }
-    for (int64_t i = 0; i < task.count; i += width) {
-      Strip<T, fixed>(task, scratch, i).backward(begin, end, kept, dy, out, sums);
-    }
-    if (!fixed) {
-      store_sums(task, begin, end, scratch.sums_b, sums.b);
-      store_sums(task, begin, end, scratch.sums_c, sums.c);
-    }
+    for (; n < states; ++n) backward_group<1, T, fixed>(task, begin, end, n, kept, dy, out, sums, scratch);
   }
   store_state(task, scratch.state, out.h0);
 }

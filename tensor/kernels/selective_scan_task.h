@@ -30,26 +30,33 @@ struct ScanSums {
   T *a, *b, *c, *d;
 };
 
-/// Memory of one thread: zeros at first, as `zeros` stays.
+inline constexpr int scan_group = 4;  // states that backward takes at a time: what it works in stays in the first cache
+
+/// Memory of one thread.
 template <class T>
 struct ScanScratch {
-  T* state;            // [N, 64]: of the state, or its gradient
-  T* states;           // [17, N, lanes]: before each step of a block, and after the last
-  T* decays;           // [16, N, lanes]
-  T *sums_b, *sums_c;  // [16, N, lanes]
-  T* zeros;            // [N, lanes]
+  static constexpr int64_t step = scan_group * scan_lanes<T>, block = scan_block * step;
 
-  static int64_t size(int64_t n) { return n * (scan_channels + (4 * scan_block + 2) * scan_lanes<T>); }
+  T* state;            // [N, 64]: of the state, or its gradient
+  T* states;           // [17, group, lanes]: before each step of a block, and after the last
+  T* decays;           // [16, group, lanes]
+  T *sums_b, *sums_c;  // [16, group, lanes]
+  T *of_b, *of_a;      // [16, 64]: what has been summed over the states so far
+
+  static constexpr int64_t size(int64_t n) {
+    return n * scan_channels + 4 * block + step + 2 * scan_block * scan_channels;
+  }
   static ScanScratch in(T* memory, int64_t n) {
-    const int64_t block = scan_block * n * scan_lanes<T>, step = n * scan_lanes<T>;
     T* const states = memory + n * scan_channels;
     T* const decays = states + block + step;
+    T* const of_b = decays + 3 * block;
     return {.state = memory,
             .states = states,
             .decays = decays,
             .sums_b = decays + block,
             .sums_c = decays + 2 * block,
-            .zeros = decays + 3 * block};
+            .of_b = of_b,
+            .of_a = of_b + scan_block * scan_channels};
   }
 };
 
