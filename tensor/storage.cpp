@@ -86,6 +86,7 @@ class StorageCache {
   void give_back(void* block, size_t size) {
     {
       const std::lock_guard lock(mutex_);
+      note_peak();
       stats_.live_bytes -= size;
       FreeBlocks& blocks = blocks_of(size);
       if (keeps_blocks && make_room(size, blocks)) {
@@ -110,10 +111,19 @@ class StorageCache {
 
   StorageStats stats() {
     const std::lock_guard lock(mutex_);
+    note_peak();
     return stats_;
   }
 
+  void reset_peak() {
+    const std::lock_guard lock(mutex_);
+    stats_.peak_bytes = stats_.live_bytes;
+  }
+
  private:
+  /// Enough before the live bytes fall and before they are read: a request that failed is never seen here.
+  void note_peak() { stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.live_bytes); }
+
   /// The list for blocks of `size`, a size of block_size(); notes that it is in use.
   FreeBlocks& blocks_of(size_t size) {
     const auto exponent = static_cast<size_t>(std::bit_width(size)) - 1;
@@ -179,6 +189,8 @@ Storage::Storage(size_t bytes) : data_(allocate(bytes)), bytes_(bytes) {}
 Storage::~Storage() { cache().give_back(data_, block_size(bytes_)); }
 
 StorageStats storage_stats() { return cache().stats(); }
+
+void reset_storage_peak() { cache().reset_peak(); }
 
 void trim_storage_cache() { cache().trim(); }
 

@@ -34,9 +34,13 @@ struct StorageStats {
   uint64_t reused = 0;        ///< blocks served from the cache
   uint64_t cached_bytes = 0;  ///< waiting in the cache now
   uint64_t live_bytes = 0;    ///< held by tensors now
+  uint64_t peak_bytes = 0;    ///< the most that tensors held at once, since the last reset_storage_peak()
 };
 
 StorageStats storage_stats();
+
+/// The peak counts anew, from what tensors hold now: what it reaches until it is read is the memory of one step.
+void reset_storage_peak();
 
 /// Returns the cached blocks to the operating system.
 void trim_storage_cache();

@@ -7,19 +7,14 @@
 #include <carousel/tensor/random.h>
 #include <carousel/tensor/runtime.h>
 
-#include <fmt/core.h>
-#include <sys/resource.h>
-#include <nlohmann/json.hpp>
-
-#include <chrono>
-
 #include "common/options.h"
+#include "measure.h"
 
 namespace {
 
 using namespace carousel;
+using namespace carousel::bench;
 using namespace carousel::examples;
-using Clock = std::chrono::steady_clock;
 
 struct BenchOptions {
   int64_t steps = 16384;
@@ -29,12 +24,6 @@ struct BenchOptions {
 
 double milliseconds(Clock::time_point start, Clock::time_point end) {
   return std::chrono::duration<double, std::milli>(end - start).count();
-}
-
-double peak_rss_mib() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
 Variable random_heads(const BenchOptions& options, Rng& rng) {
@@ -51,27 +40,23 @@ void run(const BenchOptions& options) {
   const Clock::time_point middle = Clock::now();
   y.backward(rng.normal(y.shape()));
   const Clock::time_point end = Clock::now();
-  nlohmann::ordered_json line;
-  line["steps"] = options.steps;
-  line["heads"] = options.heads;
-  line["forward_ms"] = milliseconds(start, middle);
-  line["backward_ms"] = milliseconds(middle, end);
-  line["extra_mib"] = peak_rss_mib() - before;
-  fmt::print("{}\n", line.dump());
+  print_line({{"steps", options.steps},
+              {"heads", options.heads},
+              {"forward_ms", milliseconds(start, middle)},
+              {"backward_ms", milliseconds(middle, end)},
+              {"extra_mib", peak_rss_mib() - before}});
 }
 
 Command bench_command(BenchOptions& options) {
-  return {
-      .help = "Time and memory of attention; prints one JSON line",
-      .groups =
-          {{"Measurement",
-            {{.name = "steps", .target = &options.steps, .help = "T", .minimum = 1, .maximum = 1e6},
-             {.name = "heads", .target = &options.heads, .help = "A", .minimum = 1, .maximum = 1000},
-             {.name = "threads", .target = &options.threads, .help = "of kernels", .minimum = 1, .maximum = 1024}}}},
-      .run = [&options] {
-        run(options);
-        return 0;
-      }};
+  return {.help = "Time and memory of attention; prints one JSON line",
+          .groups = {{"Measurement",
+                      {{.name = "steps", .target = &options.steps, .help = "T", .minimum = 1, .maximum = 1e6},
+                       {.name = "heads", .target = &options.heads, .help = "A", .minimum = 1, .maximum = 1000},
+                       threads_field(options.threads)}}},
+          .run = [&options] {
+            run(options);
+            return 0;
+          }};
 }
 
 }  // namespace

@@ -53,6 +53,24 @@ TEST(Storage, CountsWhatLivesAndWhatWaits) {
   EXPECT_EQ(storage_stats().cached_bytes, 0U);
 }
 
+TEST(Storage, PeakIsTheMostThatWasHeldAtOnceSinceItsReset) {
+  reset_storage_peak();
+  const StorageStats before = storage_stats();
+  EXPECT_EQ(before.peak_bytes, before.live_bytes);
+  { Storage first(8192); }
+  { Storage second(4096), third(2048); }
+  EXPECT_EQ(storage_stats().peak_bytes, before.live_bytes + 8192);  // not the sum of all
+  {
+    Storage first(8192), second(4096);
+    EXPECT_EQ(storage_stats().peak_bytes, before.live_bytes + 8192 + 4096);
+  }
+  expect_error<ValueError>("[storage] out of memory: got a request for 4611686018427387904 bytes",
+                           [] { Storage(size_t{1} << 62); });
+  EXPECT_EQ(storage_stats().peak_bytes, before.live_bytes + 8192 + 4096);
+  reset_storage_peak();
+  EXPECT_EQ(storage_stats().peak_bytes, before.live_bytes);
+}
+
 #if KEEPS_BLOCKS
 TEST(Storage, SizesOfOneClassServeOneAnother) {
   trim_storage_cache();
