@@ -1,5 +1,5 @@
 // Speed of generation, one row, after contexts of several lengths: what a token costs a model that has read so many.
-//   gen_bench [--workload NAME] [--tokens 100] [--threads N]
+//   gen_bench [--workload NAME] [--longest 16384] [--tokens 100] [--threads N]
 // The model of a workload (all kinds, when none is named) reads the context at once; then each token is drawn from the
 // logits and read in turn, without gradients. Prints one JSON line a context, of the median token, and one with the
 // power with which the cost grows with the context. A model with positions is made with room for all of them, so that
@@ -24,6 +24,7 @@ constexpr int64_t warm_up = 3;  // tokens before the clock counts
 
 struct BenchOptions {
   std::string workload = {};
+  int64_t longest = contexts.back();
   int64_t tokens = 100;
   int64_t threads;
 };
@@ -41,13 +42,14 @@ double milliseconds_per_token(const CharacterModel& model, int64_t context, int6
   return median(times) * 1e3;
 }
 
-void measure(const Workload& workload, int64_t tokens) {
+void measure(const Workload& workload, const BenchOptions& options) {
   const NoGrad no_grad;
   Rng rng(1);
-  const CharacterModel model = make_model(workload, contexts.back() + warm_up + tokens, rng);
+  const CharacterModel model = make_model(workload, options.longest + warm_up + options.tokens, rng);
   std::vector<double> lengths, times;
   for (const int64_t context : contexts) {
-    const double milliseconds = milliseconds_per_token(model, context, tokens, rng);
+    if (context > options.longest) break;
+    const double milliseconds = milliseconds_per_token(model, context, options.tokens, rng);
     print_line({{"workload", workload.name},
                 {"context", context},
                 {"tokens_per_s", rounded(1e3 / milliseconds, 1)},
@@ -55,6 +57,7 @@ void measure(const Workload& workload, int64_t tokens) {
     lengths.push_back(static_cast<double>(context));
     times.push_back(milliseconds);
   }
+  if (times.size() < 2) return;
   print_line({{"workload", workload.name}, {"slope", rounded(log_log_slope(lengths, times), 3)}});
 }
 
@@ -62,13 +65,18 @@ Command bench_command(BenchOptions& options) {
   return {.help = "Speed of generation after contexts of 64 to 16,384 tokens; prints JSON lines",
           .groups = {{"Measurement",
                       {{.name = "workload", .target = &options.workload, .help = "its model only (train_bench --list)"},
+                       {.name = "longest",
+                        .target = &options.longest,
+                        .help = "context, of 64, 1024 and 16384",
+                        .minimum = 64,
+                        .maximum = 16384},
                        {.name = "tokens", .target = &options.tokens, .help = "timed", .minimum = 1, .maximum = 1e6},
                        threads_field(options.threads)}}},
           .run = [&options] {
             set_threads(static_cast<int>(options.threads));
             std::vector<std::string> names = {"rnn", "lstm", "gru", "ssm", "gpt"};
             if (!options.workload.empty()) names = {options.workload};
-            for (const std::string& name : names) measure(find_workload(name), options.tokens);
+            for (const std::string& name : names) measure(find_workload(name), options);
             return 0;
           }};
 }
