@@ -9,7 +9,7 @@ Usage: compare.py [WORKLOAD ...] --peers PEER ... --peers-dir DIR [--threads 2] 
 A round runs sgemm_bench, train_bench and each peer once. Prints for each workload:
   the machine's sgemm speed, and which share of it the workload's arithmetic reaches (flops_per_token);
   of each program the median of tokens per second and the largest peak memory of its process;
-  for each peer our speed divided by its speed and our memory by its memory: smallest, median and largest over the rounds;
+  for each peer our speed divided by its speed, round by round: smallest, median, largest; and our memory by its memory;
   a line with the ratio to the fastest of the peers that compute in fp32.
 A peer that fails is reported and left out of the rounds that follow.
 """
