@@ -63,7 +63,8 @@ def peer_command(peer, args):
     for part in parts:
         unroll = re.fullmatch(r"unroll(\d+)", part) if program == "jax" else None
         if not unroll and part not in OPTIONS[program]:
-            sys.exit(f"compare.py: {program} has {', '.join(OPTIONS[program])}: got {peer}")
+            names = ", ".join([*OPTIONS[program], "unrollN"] if program == "jax" else OPTIONS[program])
+            sys.exit(f"compare.py: the options of {program} are {names}: got {peer}")
         options += ["--unroll", unroll[1]] if unroll else OPTIONS[program][part]
     script = os.path.join(args.peers_dir, PROGRAMS[program])
     if program == "torch":
