@@ -11,10 +11,12 @@
 namespace carousel {
 namespace {
 
-// A gradient under construction. The first part is taken as it is, and may be shared; the sum of two is ours.
+// A gradient under construction.
 struct Gathered {
   Tensor sum;
-  bool ours = false;
+  bool ours = false;  // the first part is taken as it is, and may be shared; the sum of two is not
+
+  bool can_grow() const { return ours || (sum.storage().use_count() == 1 && sum.is_contiguous()); }
 };
 
 // Adds `gradient` to `total`: the one place in the library where gradients are accumulated.
@@ -27,7 +29,7 @@ void accumulate(Gathered& total, const Tensor& gradient, const Node::Output& tar
                     to_string(target.dtype));
   if (!total.sum.defined()) {
     total.sum = gradient;
-  } else if (total.ours) {
+  } else if (total.can_grow()) {
     add_(total.sum, gradient);
   } else {
     total = {total.sum + gradient, true};

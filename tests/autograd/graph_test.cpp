@@ -5,6 +5,7 @@
 #include <carousel/autograd/shape.h>
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/factory.h>
+#include <carousel/tensor/storage.h>
 
 #include <gtest/gtest.h>
 
@@ -72,6 +73,32 @@ TEST(Graph, GradientsThroughUnrolledWeightsMatchTheClosedForm) {
   for (int t = 0; t < 3; ++t) h = w * h;
   h.backward();
   EXPECT_NEAR(w.grad().item(), 0.108, 1e-15);
+}
+
+TEST(Graph, ASecondGradientIsAddedWhereTheFirstLies) {
+  constexpr int64_t n = 1 << 18;  // a size that is not rounded up
+  const Variable x = Variable::parameter(ones({n}, DType::float32));
+  const Variable y = sum(x * 3.0) + sum(x * 2.0) + sum(x * 4.0);
+  const uint64_t before = storage_stats().live_bytes;
+  reset_storage_peak();
+  y.backward();
+  EXPECT_EQ(x.grad().data<float>()[n - 1], 9);
+  // The first gradient of x and the one that is added to it; a third place for their sum was not needed.
+  EXPECT_LT(storage_stats().peak_bytes - before, 3 * n * sizeof(float));
+}
+
+TEST(Graph, AGradientThatIsOneNumberSeenManyTimesIsNotAddedTo) {
+  const Variable x = Variable::parameter(ones({3}, DType::float64));
+  (sum(x * x) + sum(x) * 3.0).backward();  // sum gives its gradient back expanded, and comes first
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(x.grad().data<double>()[i], 5);
+}
+
+TEST(Graph, AGradientThatAnotherHasTooIsNotAddedTo) {
+  const Variable a = Variable::parameter(ones({3}, DType::float64)), b = Variable::parameter(ones({3}, DType::float64));
+  const Variable first = a * 2.0;
+  sum((a + b) * 5.0 + first).backward();  // a + b, which gives both the same tensor, comes before a * 2
+  EXPECT_EQ(a.grad().data<double>()[0], 7);
+  EXPECT_EQ(b.grad().data<double>()[0], 5);
 }
 
 TEST(Graph, FloatAndDoubleAgree) {
