@@ -148,16 +148,23 @@ State CharacterModel::carry(const State& state) const {
   return positions_ ? initial_state(state.count(position).size(0)) : state.detach();
 }
 
-// The tokens' vectors; counts the tokens read on in `read`.
-Variable CharacterModel::embed(const Tensor& tokens, const SequenceOptions& options, Tensor& read) const {
-  Variable x = embedding_->forward(tokens);
+// What the stack makes of the tokens: from their rows of the embedding, unless something is to stand between.
+SequenceResult CharacterModel::read(const Tensor& tokens, const State& state, const SequenceOptions& options) const {
+  const double dropout = norm_ ? config_.dropout : 0;
+  const Lookup symbols{embedding_->weight(), tokens};
+  if (!positions_ && !drops(*this, dropout, options.dropout_key)) return stack_->forward_lookup(symbols, state, options);
+
+  Variable x = symbols.rows();
+  Tensor next;
   if (positions_) {
-    LearnedPositions::Result placed = positions_->forward(x, read, options);
+    LearnedPositions::Result placed = positions_->forward(x, state.count(position), options);
     x = std::move(placed.output);
-    read = std::move(placed.next);
+    next = std::move(placed.next);
   }
-  if (!norm_) return x;
-  return dropout_in_training(*this, x, config_.dropout, derived_key(options.dropout_key, embedding_use));
+  x = dropout_in_training(*this, x, dropout, derived_key(options.dropout_key, embedding_use));
+  SequenceResult result = stack_->forward(x, state, options);
+  if (positions_) result.state.set_count(position, next);
+  return result;
 }
 
 Variable CharacterModel::head(const Variable& y) const {
@@ -166,10 +173,7 @@ Variable CharacterModel::head(const Variable& y) const {
 
 ModelResult CharacterModel::forward(const Tensor& tokens, const State& state, const SequenceOptions& options) const {
   check<ShapeError>(tokens.rank() == 2, "CharacterModel", "tokens must be [B, T]: got {}", to_string(tokens.shape()));
-  Tensor read = positions_ ? state.count(position) : Tensor();
-  const Variable x = embed(tokens, options, read);
-  SequenceResult result = stack_->forward(x, state, options);
-  if (positions_) result.state.set_count(position, read);
+  SequenceResult result = read(tokens, state, options);
   return {head(result.output), std::move(result.state)};
 }
 

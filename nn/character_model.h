@@ -62,7 +62,7 @@ class CharacterModel : public Module {
                   const SequenceOptions& options = {}) const;
 
  private:
-  Variable embed(const Tensor& tokens, const SequenceOptions& options, Tensor& read) const;
+  SequenceResult read(const Tensor& tokens, const State& state, const SequenceOptions& options) const;
   Variable head(const Variable& y) const;
 
   CharacterModelConfig config_;

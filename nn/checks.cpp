@@ -56,6 +56,16 @@ void check_sequence(std::string_view layer, const SequenceLayer& self, const Var
   check_options(layer, x.size(0), x.size(1), options);
 }
 
+void check_sequence(std::string_view layer, const SequenceLayer& self, const Lookup& x, const State& state,
+                    const SequenceOptions& options) {
+  check_input(layer, self, x.table, "a table [V, D]", 2);
+  check<ShapeError>(x.tokens.rank() == 2, layer, "tokens must be [B, T]: got {}", to_string(x.tokens.shape()));
+  check<ValueError>(x.tokens.dtype() == DType::int64, layer, "tokens must be int64: got {}",
+                    to_string(x.tokens.dtype()));
+  check_state(layer, self, state, x.tokens.size(0));
+  check_options(layer, x.tokens.size(0), x.tokens.size(1), options);
+}
+
 void check_options(std::string_view operation, int64_t batch, int64_t steps, const SequenceOptions& options) {
   check_option(operation, "reset", options.reset, {batch, steps}, DType::boolean);
   check_lengths(operation, options.lengths, batch, steps);

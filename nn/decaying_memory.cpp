@@ -54,4 +54,12 @@ SequenceResult DecayingMemory::forward(const Variable& x, const State& state, co
   return linear_recurrence(lambda(), inputs, state["h"], options);
 }
 
+SequenceResult DecayingMemory::forward_lookup(const Lookup& x, const State& state,
+                                              const SequenceOptions& options) const {
+  if (!x.is_shorter()) return SequenceLayer::forward_lookup(x, state, options);
+  check_sequence("DecayingMemory", *this, x, state, options);
+  const Lookup inputs{linear(x.zero_unread(options.lengths), weight_, {}), x.tokens};
+  return linear_recurrence(lambda(), inputs.rows(), state["h"], options);
+}
+
 }  // namespace carousel

@@ -31,6 +31,8 @@ class DecayingMemory : public SequenceLayer {
   std::vector<StateShape> state_shapes(int64_t batch) const override;
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
   SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;
+  SequenceResult forward_lookup(const Lookup& x, const State& state,
+                                const SequenceOptions& options = {}) const override;
 
  private:
   Variable lambda() const;  // [H]

@@ -81,15 +81,15 @@ Gradients backward(const GruKept& kept, std::span<const Tensor> dys) {
   const auto run = kept.q.get().dtype() == DType::float32 ? run_backward<float> : run_backward<double>;
   const InnerGradients inner = run(kept, time_major(dys[0]), without_gaps(dys[1]));
   const bool after = kept.form == GruForm::reset_after;
-  const Tensor dcandidate = of_candidate(inner.gates, 2), dbias = bias_gradient(inner.gates);
-  const Tensor dw_n =
-      after ? recurrent_weight_gradient(inner.q, kept.common) : input_weight_gradient(dcandidate, kept.q.get());
-  return {kept.common.wants_dx ? input_gradient(inner.gates, kept.common.weight_ih.get()) : Tensor(),
+  const InputGradients input = input_gradients(kept.common, inner.gates);
+  const Tensor dw_n = after ? recurrent_weight_gradient(inner.q, kept.common)
+                            : weight_gradient(of_candidate(inner.gates, 2), kept.q.get());
+  return {input.source,
           inner.h0,
-          input_weight_gradient(inner.gates, kept.common.inputs.get()),
+          input.weight_ih,
           join(recurrent_weight_gradient(of_gates(inner.gates, 2), kept.common), dw_n),
-          dbias,
-          after ? join(of_gates(dbias, 0), bias_gradient(inner.q)) : dbias};
+          input.bias,
+          after ? join(of_gates(input.bias, 0), bias_gradient(inner.q)) : input.bias};
 }
 
 }  // namespace
@@ -119,23 +119,20 @@ StepResult Gru::step(const Variable& x_t, const State& state, const StepOptions&
   return {.output = next, .state = {{"h", next}}};
 }
 
-SequenceResult Gru::forward(const Variable& x, const State& state, const SequenceOptions& options) const {
-  check_sequence("Gru", *this, x, state, options);
-  const Variables parents{x, state["h"], weight_ih_, weight_hh_, bias_ih_, bias_hh_};
-  if (is_short(x, parents)) return unroll(x, state, options);
-
+SequenceResult Gru::fused(const Input& x, const State& state, const SequenceOptions& options) const {
   GruKept kept{.common = Kept(x, state["h"], options, weight_ih_, weight_hh_),
                .form = config_.reset_after ? GruForm::reset_after : GruForm::reset_before,
                .gates = {},
                .q = {}};
   Tensor bias = bias_ih_.value() + bias_hh_.value();
   if (config_.reset_after) of_candidate(bias, 0).copy_(of_candidate(bias_ih_.value(), 0));  // b_hn lies behind r
-  Tensor gates = project(kept.common.inputs.get(), weight_ih_.value(), bias);
+  Tensor gates = project(kept.common, bias);
   const auto run = dtype() == DType::float32 ? run_forward<float> : run_forward<double>;
   const Outputs out = run(kept, bias_hh_.value(), gates);
   kept.common.h = Saved(out.h);
   kept.gates = Saved(gates);
   kept.q = Saved(out.q);
+  const Variables parents{x.source, state["h"], weight_ih_, weight_hh_, bias_ih_, bias_hh_};
   const Variables results = record(Op::gru, {out.h.transpose(0, 1), out.last}, parents,
                                    [kept](std::span<const Tensor> dys) { return backward(kept, dys); });
   return {results[0], {{"h", results[1]}}};

@@ -25,9 +25,9 @@ class Gru : public RecurrentLayer {
   Gru(int64_t input_size, int64_t hidden_size, const GruConfig& config, Rng& rng, DType dtype = DType::float32);
 
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
-  SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;
 
  private:
+  SequenceResult fused(const recurrent::Input& x, const State& state, const SequenceOptions& options) const override;
   GruConfig config_;
 };
 

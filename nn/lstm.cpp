@@ -166,24 +166,23 @@ StepResult Lstm::step(const Variable& x_t, const State& state, const StepOptions
   return {.output = y, .state = {{"h", y}, {"c", c}}};
 }
 
-SequenceResult Lstm::forward(const Variable& x, const State& state, const SequenceOptions& options) const {
-  check_sequence("Lstm", *this, x, state, options);
-  const Variables parents{x, state["h"], state["c"], weight_ih_, weight_hh_, bias_ih_, bias_hh_};
-  const bool standard =
-      !config_.peepholes && !config_.layer_norm && !drops(*this, config_.variational_dropout, options.dropout_key);
-  if (!standard || is_short(x, parents)) return unroll(x, state, options);
+bool Lstm::has_kernel(const SequenceOptions& options) const {
+  return !config_.peepholes && !config_.layer_norm && !drops(*this, config_.variational_dropout, options.dropout_key);
+}
 
+SequenceResult Lstm::fused(const Input& x, const State& state, const SequenceOptions& options) const {
   LstmKept kept{.common = Kept(x, state["h"], options, weight_ih_, weight_hh_),
                 .form = config_.forget_gate ? kernels::LstmForm::standard : kernels::LstmForm::without_forget_gate,
                 .c0 = Saved(state["c"].value().contiguous()),
                 .gates = {},
                 .c = {}};
-  Tensor gates = project(kept.common.inputs.get(), weight_ih_.value(), bias_ih_.value() + bias_hh_.value());
+  Tensor gates = project(kept.common, bias_ih_.value() + bias_hh_.value());
   const auto run = dtype() == DType::float32 ? run_forward<float> : run_forward<double>;
   const auto [states, last] = run(kept, gates);
   kept.common.h = Saved(states.h);
   kept.gates = Saved(gates);
   kept.c = Saved(states.c);
+  const Variables parents{x.source, state["h"], state["c"], weight_ih_, weight_hh_, bias_ih_, bias_hh_};
   const Variables results = record(Op::lstm, {states.h.transpose(0, 1), last.h, last.c}, parents,
                                    [kept](std::span<const Tensor> dys) { return backward(kept, dys); });
   return {results[0], {{"h", results[1]}, {"c", results[2]}}};

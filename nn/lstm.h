@@ -33,9 +33,10 @@ class Lstm : public RecurrentLayer {
   int64_t state_size(int64_t) const override { return 2 * output_size(); }
   std::vector<StateShape> state_shapes(int64_t batch) const override;
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
-  SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;
 
  private:
+  bool has_kernel(const SequenceOptions& options) const override;
+  SequenceResult fused(const recurrent::Input& x, const State& state, const SequenceOptions& options) const override;
   int64_t gates() const { return config_.forget_gate ? 4 : 3; }
   Variable before_gates(const Variable& x_t, const Variable& h) const;
 

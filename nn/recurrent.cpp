@@ -3,6 +3,7 @@
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
+#include <carousel/tensor/index.h>
 #include <carousel/tensor/kernels/recurrence.h>
 #include <carousel/tensor/matmul.h>
 #include <carousel/tensor/reduce.h>
@@ -28,6 +29,7 @@ Tensor time_major(const Tensor& x) { return x.defined() ? x.transpose(0, 1).cont
 Tensor without_gaps(const Tensor& x) { return x.defined() ? x.contiguous() : x; }
 
 Tensor all_rows(const Tensor& sequence) {
+  if (sequence.rank() == 2) return sequence;
   return sequence.reshape({sequence.size(0) * sequence.size(1), sequence.size(2)});
 }
 
@@ -92,30 +94,35 @@ void Visit::show(const Block& block, NamedTensors saved, NamedTensors gradient) 
   visitor({.layer = layer, .first_step = block.first, .saved = std::move(saved), .gradient = std::move(gradient)});
 }
 
-Kept::Kept(const Variable& x, const Variable& start, const SequenceOptions& options, const Variable& w_ih,
+Kept::Kept(const Input& x, const Variable& start, const SequenceOptions& options, const Variable& w_ih,
            const Variable& w_hh)
     : breaks(Breaks::of(options)),
-      inputs(breaks.get().without_padding(time_major(x.value()))),
+      inputs(x.tokens.defined() ? x.source.value().contiguous()
+                                : breaks.get().without_padding(time_major(x.source.value()))),
+      tokens(time_major(x.tokens)),
       h0(start.value().contiguous()),
       weight_ih(w_ih.value()),
       weight_hh(w_hh.value()),
       visit{options.visitor, options.path},
-      wants_dx(x.requires_grad()) {}
+      wants_dx(x.source.requires_grad()) {}
 
-bool is_short(const Variable& x, std::span<const Variable> parents) {
-  return x.size(1) == 0 || (x.size(1) == 1 && !needs_grad(parents));
+Tensor project(const Kept& kept, const Tensor& bias) {
+  const Tensor &inputs = kept.inputs.get(), &tokens = kept.tokens.get(), &weight = kept.weight_ih.get();
+  const Tensor z = linear(all_rows(inputs), weight, bias);
+  return tokens.defined() ? take_rows(z, tokens) : z.reshape({inputs.size(0), inputs.size(1), weight.size(0)});
 }
 
-Tensor project(const Tensor& inputs, const Tensor& weight_ih, const Tensor& bias) {
-  return linear(all_rows(inputs), weight_ih, bias).reshape({inputs.size(0), inputs.size(1), weight_ih.size(0)});
+InputGradients input_gradients(const Kept& kept, const Tensor& dz) {
+  const Tensor &inputs = kept.inputs.get(), &tokens = kept.tokens.get();
+  const Tensor rows = tokens.defined() ? scatter_rows(dz, tokens, inputs.size(0)) : all_rows(dz);
+  InputGradients all{.source = {}, .weight_ih = weight_gradient(rows, inputs), .bias = bias_gradient(rows)};
+  if (!kept.wants_dx) return all;
+  all.source = matmul(rows, kept.weight_ih.get());
+  if (!tokens.defined()) all.source = all.source.reshape(inputs.shape()).transpose(0, 1);
+  return all;
 }
 
-Tensor input_gradient(const Tensor& dz, const Tensor& weight_ih) {
-  const Shape shape{dz.size(0), dz.size(1), weight_ih.size(1)};
-  return matmul(all_rows(dz), weight_ih).reshape(shape).transpose(0, 1);
-}
-
-Tensor input_weight_gradient(const Tensor& dz, const Tensor& inputs) {
+Tensor weight_gradient(const Tensor& dz, const Tensor& inputs) {
   return matmul(all_rows(dz).transpose(0, 1), all_rows(inputs));
 }
 
@@ -134,11 +141,10 @@ Tensor recurrent_weight_gradient(const Tensor& dz, const Kept& kept) {
 }
 
 Gradients gradients(const Kept& kept, const Tensor& dz, const std::vector<Tensor>& dstart) {
-  Gradients all{kept.wants_dx ? input_gradient(dz, kept.weight_ih.get()) : Tensor()};
+  const InputGradients input = input_gradients(kept, dz);
+  Gradients all{input.source};
   all.insert(all.end(), dstart.begin(), dstart.end());
-  const Tensor dbias = bias_gradient(dz);
-  for (const Tensor& each :
-       {input_weight_gradient(dz, kept.inputs.get()), recurrent_weight_gradient(dz, kept), dbias, dbias}) {
+  for (const Tensor& each : {input.weight_ih, recurrent_weight_gradient(dz, kept), input.bias, input.bias}) {
     all.push_back(each);
   }
   return all;

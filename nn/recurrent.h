@@ -20,7 +20,7 @@ constexpr int64_t visited_steps = 32;
 Tensor time_major(const Tensor& x);
 /// x without gaps; undefined stays undefined.
 Tensor without_gaps(const Tensor& x);
-/// [T, B, ..] as the matrix [T B, ..].
+/// [T, B, ..] as the matrix [T B, ..]; a matrix as it is.
 Tensor all_rows(const Tensor& sequence);
 
 /// For a kernel: where step `t` of x [T, ..] begins, which has no gaps; null when x is undefined.
@@ -85,13 +85,20 @@ struct Visit {
   void show(const Block& block, NamedTensors saved, NamedTensors gradient) const;
 };
 
+/// What a fused layer reads: a sequence, or a table in which the vector of each step is looked up.
+struct Input {
+  Variable source;     ///< [B, T, D], or the table [V, D], finite in rows that are not read
+  Tensor tokens = {};  ///< int64 [B, T]; undefined for a sequence
+};
+
 /// What every fused layer leaves for backward. Sequences are time-major.
 struct Kept {
-  Kept(const Variable& x, const Variable& start, const SequenceOptions& options, const Variable& w_ih,
+  Kept(const Input& x, const Variable& start, const SequenceOptions& options, const Variable& w_ih,
        const Variable& w_hh);
 
   SavedBreaks breaks;
-  Saved inputs;  ///< [T, B, D]
+  Saved inputs;  ///< [T, B, D], or the table [V, D]
+  Saved tokens;  ///< int64 [T, B], or undefined
   Saved h0;      ///< [B, H]
   Saved h;       ///< [T, B, H]: set when it is there
   Saved weight_ih, weight_hh;
@@ -99,23 +106,28 @@ struct Kept {
   bool wants_dx;
 };
 
-/// Whether a forward has too little to do for a kernel: laying W_hh out for it costs more than one step; no steps need
-/// none.
-bool is_short(const Variable& x, std::span<const Variable> parents);
+/// What the kernel begins with, W_ih x + bias for every step and row: [T, B, G]. Of a table, each row is multiplied
+/// once and then looked up.
+Tensor project(const Kept& kept, const Tensor& bias);
 
-/// What the kernel begins with, inputs W^T + bias: inputs [T, B, D], W [G, D] -> [T, B, G].
-Tensor project(const Tensor& inputs, const Tensor& weight_ih, const Tensor& bias);
+/// The gradients of `project` from dz [T, B, G]. Of a table, dz is first added up for each of its rows, in the order of
+/// the steps whatever the thread count.
+struct InputGradients {
+  Tensor source;     ///< as Input::source; undefined when nobody wants it
+  Tensor weight_ih;  ///< [G, D]
+  Tensor bias;       ///< [G]
+};
+InputGradients input_gradients(const Kept& kept, const Tensor& dz);
 
-/// The gradients of `project` from dz [T, B, G].
-Tensor input_gradient(const Tensor& dz, const Tensor& weight_ih);      ///< [B, T, D]
-Tensor input_weight_gradient(const Tensor& dz, const Tensor& inputs);  ///< [G, D]
-Tensor bias_gradient(const Tensor& dz);                                ///< [G]
+/// The gradient of a weight [G, D] that multiplies inputs [T, B, D], or [N, D], from dz [T, B, G], or [N, G].
+Tensor weight_gradient(const Tensor& dz, const Tensor& inputs);
+Tensor bias_gradient(const Tensor& dz);  ///< [G]
 
 /// The gradient of W_hh [G, H] where each step adds W_hh h_{t-1}: the sum over steps and rows of dz_t h_{t-1}^T.
 Tensor recurrent_weight_gradient(const Tensor& dz, const Kept& kept);
 
-/// All gradients of a layer whose steps are given W_ih x_t + b_ih + W_hh h_{t-1} + b_hh: of x, of the states before the
-/// first step (`dstart`, in the layer's order), of W_ih, W_hh, b_ih and b_hh.
+/// All gradients of a layer whose steps are given W_ih x_t + b_ih + W_hh h_{t-1} + b_hh: of the input's source, of the
+/// states before the first step (`dstart`, in the layer's order), of W_ih, W_hh, b_ih and b_hh.
 Gradients gradients(const Kept& kept, const Tensor& dz, const std::vector<Tensor>& dstart);
 
 }  // namespace carousel::recurrent

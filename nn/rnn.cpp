@@ -82,17 +82,14 @@ StepResult Rnn::step(const Variable& x_t, const State& state, const StepOptions&
   return {.output = h, .state = {{"h", h}}};
 }
 
-SequenceResult Rnn::forward(const Variable& x, const State& state, const SequenceOptions& options) const {
-  check_sequence("Rnn", *this, x, state, options);
-  const Variables parents{x, state["h"], weight_ih_, weight_hh_, bias_ih_, bias_hh_};
-  if (is_short(x, parents)) return unroll(x, state, options);
-
+SequenceResult Rnn::fused(const Input& x, const State& state, const SequenceOptions& options) const {
   const auto f = config_.nonlinearity == "tanh" ? kernels::Nonlinearity::tanh : kernels::Nonlinearity::relu;
   Kept kept(x, state["h"], options, weight_ih_, weight_hh_);
-  const Tensor before = project(kept.inputs.get(), weight_ih_.value(), bias_ih_.value() + bias_hh_.value());
+  const Tensor before = project(kept, bias_ih_.value() + bias_hh_.value());
   const auto run = dtype() == DType::float32 ? run_forward<float> : run_forward<double>;
   const Outputs out = run(f, kept, before);
   kept.h = Saved(out.h);
+  const Variables parents{x.source, state["h"], weight_ih_, weight_hh_, bias_ih_, bias_hh_};
   const Variables results = record(Op::rnn, {out.h.transpose(0, 1), out.last}, parents,
                                    [f, kept](std::span<const Tensor> dys) { return backward(f, kept, dys); });
   return {results[0], {{"h", results[1]}}};

@@ -22,9 +22,9 @@ class Rnn : public RecurrentLayer {
   Rnn(int64_t input_size, int64_t hidden_size, const RnnConfig& config, Rng& rng, DType dtype = DType::float32);
 
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
-  SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;
 
  private:
+  SequenceResult fused(const recurrent::Input& x, const State& state, const SequenceOptions& options) const override;
   Variable activate(const Variable& z) const;
   RnnConfig config_;
 };

@@ -101,6 +101,11 @@ SequenceResult SequenceLayer::forward(const Variable& x, const State& state, con
   return unroll(x, state, options);
 }
 
+SequenceResult SequenceLayer::forward_lookup(const Lookup& x, const State& state,
+                                             const SequenceOptions& options) const {
+  return forward(x.rows(), state, options);
+}
+
 State SequenceLayer::initial_state(int64_t batch) const {
   State state;
   for (const StateShape& entry : state_shapes(batch)) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <carousel/nn/lookup.h>
 #include <carousel/nn/module.h>
 #include <carousel/nn/state.h>
 
@@ -79,6 +80,9 @@ class SequenceLayer : public Module {
   /// behind the end of a row (`lengths`) does not matter, be it NaN. Throws as `step` does.
   virtual SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const;
 
+  /// forward of x.rows(). A layer that begins with a product may multiply the table instead where that is shorter.
+  virtual SequenceResult forward_lookup(const Lookup& x, const State& state, const SequenceOptions& options = {}) const;
+
   /// forward by the definition: one step() after another.
   SequenceResult unroll(const Variable& x, const State& state, const SequenceOptions& options = {}) const;
 };
@@ -96,6 +100,8 @@ State reset_rows(const State& state, const Tensor& reset);
 /// Throws ShapeError, ValueError or (for a missing entry of the state) IndexError unless x, state, reset and lengths
 /// fit.
 void check_sequence(std::string_view layer, const SequenceLayer& self, const Variable& x, const State& state,
+                    const SequenceOptions& options);
+void check_sequence(std::string_view layer, const SequenceLayer& self, const Lookup& x, const State& state,
                     const SequenceOptions& options);
 /// The same for one step: x_t [B, D].
 void check_step(std::string_view layer, const SequenceLayer& self, const Variable& x_t, const State& state,

@@ -65,18 +65,32 @@ StepResult Stack::step(const Variable& x_t, const State& state, const StepOption
   return whole;
 }
 
-SequenceResult Stack::forward(const Variable& x, const State& state, const SequenceOptions& options) const {
-  SequenceResult whole = {x, {}};
+template <class Lowest>
+SequenceResult Stack::run(const State& state, const SequenceOptions& options, const Lowest& lowest) const {
+  SequenceResult whole;
   for (size_t i = 0; i < layers_.size(); ++i) {
     const std::string name = std::to_string(i);
     SequenceOptions own = options;
     own.dropout_key = key_of(options.dropout_key, i, KeyUse::layer);
     own.path = (options.path.empty() ? "" : options.path + ".") + "layers." + name;
-    SequenceResult result = layers_[i]->forward(whole.output, state.part(name), own);
+    SequenceResult result =
+        i == 0 ? lowest(state.part(name), own) : layers_[i]->forward(whole.output, state.part(name), own);
     whole.output = between(result.output, i, options.dropout_key, 0);
     whole.state.set_part(name, result.state);
   }
   return whole;
+}
+
+SequenceResult Stack::forward(const Variable& x, const State& state, const SequenceOptions& options) const {
+  return run(state, options, [this, &x](const State& own_state, const SequenceOptions& own) {
+    return layers_.front()->forward(x, own_state, own);
+  });
+}
+
+SequenceResult Stack::forward_lookup(const Lookup& x, const State& state, const SequenceOptions& options) const {
+  return run(state, options, [this, &x](const State& own_state, const SequenceOptions& own) {
+    return layers_.front()->forward_lookup(x, own_state, own);
+  });
 }
 
 Variable Stack::between(const Variable& output, size_t layer, const std::optional<uint64_t>& key,

@@ -24,8 +24,13 @@ class Stack : public SequenceLayer {
   std::vector<StateShape> state_shapes(int64_t batch) const override;
   StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const override;
   SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const override;
+  SequenceResult forward_lookup(const Lookup& x, const State& state,
+                                const SequenceOptions& options = {}) const override;
 
  private:
+  /// The layers in turn, the lowest by `lowest(state, options)`, with its own of both.
+  template <class Lowest>
+  SequenceResult run(const State& state, const SequenceOptions& options, const Lowest& lowest) const;
   /// What layer `layer` hands on: its output, with dropout unless it is the last.
   Variable between(const Variable& output, size_t layer, const std::optional<uint64_t>& key, int64_t first_step) const;
 
