@@ -61,6 +61,24 @@ void add_recurrent(std::vector<Row>& rows) {
                     return sum(square(result.output)) + sum(result.state["h"]);
                   },
                   {random({2, 5, 3}), random({2, 4})}});
+  const Tensor tokens = Tensor::from(std::vector<int64_t>{2, 0, 0, 2, 3, 3, 2, 2, 0, 3}, {2, 5});  // never 1
+  for (const auto& [op, kind] : {std::pair<Op, std::shared_ptr<SequenceLayer>>{Op::rnn, layer}, {Op::gru, gru}}) {
+    rows.push_back({op,
+                    std::string(to_string(op)) + "_table_and_state",
+                    [kind = kind, tokens](Inputs in) {
+                      const SequenceResult result = kind->forward_lookup({in[0], tokens}, State{{"h", in[1]}});
+                      return sum(square(result.output)) + sum(result.state["h"]);
+                    },
+                    {random({4, 3}), random({2, 4})}});
+  }
+  rows.push_back(
+      {Op::lstm,
+       "lstm_table_and_states",
+       [lstm, tokens](Inputs in) {
+         const SequenceResult result = lstm->forward_lookup({in[0], tokens}, State{{"h", in[1]}, {"c", in[2]}});
+         return sum(square(result.output)) + sum(result.state["h"]) + sum(square(result.state["c"]));
+       },
+       {random({4, 3}), random({2, 4}), random({2, 4})}});
   const auto recurrence = [](Inputs in) {
     const SequenceResult result = linear_recurrence(in[0], in[1], in[2]);
     return sum(square(result.output)) + sum(result.state["h"]);

@@ -51,6 +51,17 @@ int64_t likeliest(const CharacterModel& model, const std::vector<int64_t>& text,
   return std::max_element(values.begin(), values.end()) - values.begin();
 }
 
+TEST(ResidualModel, DropoutStandsBetweenTheEmbeddingAndTheBlocks) {
+  for (const std::string kind : {"gpt", "ssm"}) {
+    const CharacterModel model = make(
+        {.model = kind, .vocabulary_size = 5, .embedding_size = 4, .hidden_size = 4, .dropout = 0.99, .context = 16});
+    const Tensor tokens = zeros({4, 16}, DType::int64);
+    const Tensor logits = model.forward(tokens, model.initial_state(4), {.dropout_key = 3}).logits.value();
+    // 0.99^4 = 96 % of the embeddings are zeros, and nearly all branches: a norm leaves zero, and so does the head.
+    EXPECT_GT(sum(equal(logits, 0).to(DType::int64)).item(), 0.8 * static_cast<double>(logits.numel())) << kind;
+  }
+}
+
 TEST(Gpt, GeneratesPastItsContextFromTheLastTokensThatFit) {  // HD-29
   const auto held = small_gpt(8);
   const CharacterModel& model = *held;
