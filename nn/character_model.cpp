@@ -152,7 +152,8 @@ State CharacterModel::carry(const State& state) const {
 SequenceResult CharacterModel::read(const Tensor& tokens, const State& state, const SequenceOptions& options) const {
   const double dropout = norm_ ? config_.dropout : 0;
   const Lookup symbols{embedding_->weight(), tokens};
-  if (!positions_ && !drops(*this, dropout, options.dropout_key)) return stack_->forward_lookup(symbols, state, options);
+  if (!positions_ && !drops(*this, dropout, options.dropout_key))
+    return stack_->forward_lookup(symbols, state, options);
 
   Variable x = symbols.rows();
   Tensor next;

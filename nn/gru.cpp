@@ -84,12 +84,9 @@ Gradients backward(const GruKept& kept, std::span<const Tensor> dys) {
   const InputGradients input = input_gradients(kept.common, inner.gates);
   const Tensor dw_n = after ? recurrent_weight_gradient(inner.q, kept.common)
                             : weight_gradient(of_candidate(inner.gates, 2), kept.q.get());
-  return {input.source,
-          inner.h0,
-          input.weight_ih,
-          join(recurrent_weight_gradient(of_gates(inner.gates, 2), kept.common), dw_n),
-          input.bias,
-          after ? join(of_gates(input.bias, 0), bias_gradient(inner.q)) : input.bias};
+  return {input.source,    inner.h0,
+          input.weight_ih, join(recurrent_weight_gradient(of_gates(inner.gates, 2), kept.common), dw_n),
+          input.bias,      after ? join(of_gates(input.bias, 0), bias_gradient(inner.q)) : input.bias};
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ struct Visit {
 
 /// What a fused layer reads: a sequence, or a table in which the vector of each step is looked up.
 struct Input {
-  Variable source;     ///< [B, T, D], or the table [V, D], finite in rows that are not read
+  Variable source;     ///< [B, T, D], or the table [V, D] with zeros in rows that no token reads
   Tensor tokens = {};  ///< int64 [B, T]; undefined for a sequence
 };
 

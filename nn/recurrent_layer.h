@@ -11,8 +11,9 @@ struct Input;
 /// What the recurrent layers in PyTorch's parametrisation share: G gates, each of which gets
 ///   W_ih x_t + b_ih + W_hh h_{t-1} + b_hh,
 /// the state h [B, H] and, as output, the new h. Parameters: weight_ih [G H, D], weight_hh [G H, H], bias_ih [G H],
-/// bias_hh [G H]; a gate is a block of H rows. A whole sequence goes through `fused`, unless it is shorter than what
-/// preparing a kernel is worth; one that is looked up in a table shorter than itself, with W_ih applied to the table.
+/// bias_hh [G H]; a gate is a block of H rows. A whole sequence goes through `fused`, unless it is too short for
+/// a kernel. Of a Lookup whose table is shorter than the sequence, W_ih is multiplied with the table, and that and the
+/// tokens are saved for backward instead of x.
 class RecurrentLayer : public SequenceLayer {
  public:
   int64_t input_size() const override { return weight_ih_.size(1); }

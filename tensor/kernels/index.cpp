@@ -55,9 +55,9 @@ void take_rows(int64_t count, const int64_t* index, const std::byte* table, int6
 
 template <class T>
 void add_rows(int64_t count, const int64_t* index, const T* source, int64_t width, T* out) {
-  constexpr int64_t cache_line = 64 / sizeof(T);
+  constexpr int64_t columns_at_least = 256 / sizeof(T);  // of one cache line a row, each read would touch another page
   const int64_t enough = elementwise_grain / (1 + count);  // columns worth a thread
-  const int64_t columns_to_a_range = (1 + enough / cache_line) * cache_line;
+  const int64_t columns_to_a_range = (1 + enough / columns_at_least) * columns_at_least;
   parallel_ranges(width, columns_to_a_range, [&](int64_t begin, int64_t end) {
     for (int64_t i = 0; i < count; ++i) {
       const T* from = source + i * width;

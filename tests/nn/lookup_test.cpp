@@ -67,10 +67,9 @@ TEST_P(SequenceSuite, ALookupEqualsItsRowsInValuesAndEveryGradient) {
     for (const int64_t batch : {1, 3}) {
       const Tensor tokens = some_tokens(batch, steps);
       const Tensor turned = tokens.transpose(0, 1).clone().transpose(0, 1);  // time-major in memory
-      for (const SequenceOptions& options :
-           {SequenceOptions{}, SequenceOptions{.dropout_key = 5},
-            SequenceOptions{.reset = steps > 0 ? some_resets(batch, steps) : Tensor()},
-            SequenceOptions{.lengths = some_lengths(batch, steps)}}) {
+      for (const SequenceOptions& options : {SequenceOptions{}, SequenceOptions{.dropout_key = 5},
+                                             SequenceOptions{.reset = steps > 0 ? some_resets(batch, steps) : Tensor()},
+                                             SequenceOptions{.lengths = some_lengths(batch, steps)}}) {
         SCOPED_TRACE(testing::Message() << "T " << steps << ", B " << batch << ", reset " << options.reset.defined()
                                         << ", lengths " << options.lengths.defined());
         const Everything expected = everything_read(*layer_, table, tokens, options, false);
@@ -222,12 +221,8 @@ class LookupInModels : public testing::TestWithParam<std::string> {};
 TEST_P(LookupInModels, AWindowOfManyTokensEqualsWindowsOfFew) {
   const int64_t batch = 2, steps = 12, few = 3;
   Rng rng(1);
-  const auto shape = CharacterModelConfig{.model = GetParam(),
-                                          .vocabulary_size = 7,
-                                          .embedding_size = 4,
-                                          .hidden_size = 4,
-                                          .layers = 2,
-                                          .context = 16};
+  const auto shape = CharacterModelConfig{
+      .model = GetParam(), .vocabulary_size = 7, .embedding_size = 4, .hidden_size = 4, .layers = 2, .context = 16};
   const LayerConfig layer_config = layer_kind(GetParam()).default_config();
   CharacterModel model(shape, layer_config, rng, DType::float64);
   const Tensor tokens = rng.integers({batch, steps}, 0, 6);  // 6 never occurs

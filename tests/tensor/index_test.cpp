@@ -77,7 +77,7 @@ TEST(Index, ScatterRowsAddsRowByRow) {
 
 TEST(Index, ScatterRowsIsTheSameForAnyThreadCount) {
   Rng rng(4);
-  const Tensor index = rng.integers({2000}, 0, 13), source = rng.normal({2000, 100});
+  const Tensor index = rng.integers({2000}, 0, 13), source = rng.normal({2000, 500});
   const test::RestoreThreads restore;
   set_threads(1);
   const Tensor one = scatter_rows(source, index, 13);
