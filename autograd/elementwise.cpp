@@ -1,5 +1,6 @@
 #include <carousel/autograd/elementwise.h>
 #include <carousel/autograd/record.h>
+#include <carousel/tensor/activations.h>
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
@@ -220,7 +221,7 @@ Variable sigmoid(const Variable& x) {
 
 Variable softplus(const Variable& x) {
   return record(Op::softplus, softplus(x.value()), {x},
-                [x = Saved(x.value())](const Tensor& dy) { return Gradients{dy * sigmoid(x.get())}; });
+                [x = Saved(x.value())](const Tensor& dy) { return Gradients{softplus_backward(x.get(), dy)}; });
 }
 
 Variable relu(const Variable& x) {
@@ -231,27 +232,29 @@ Variable relu(const Variable& x) {
 }
 
 Variable silu(const Variable& x) {
-  return record(Op::silu, silu(x.value()), {x}, [x = Saved(x.value())](const Tensor& dy) {
-    const Tensor s = sigmoid(x.get());
-    return Gradients{dy * (s * (1.0 + x.get() * (1.0 - s)))};  // d x s(x) = s (1 + x (1 - s))
-  });
+  return record(Op::silu, silu(x.value()), {x},
+                [x = Saved(x.value())](const Tensor& dy) { return Gradients{silu_backward(x.get(), dy)}; });
 }
 
 Variable gelu(const Variable& x) {
-  return record(Op::gelu, gelu(x.value()), {x}, [x = Saved(x.value())](const Tensor& dy) {
-    const double c = std::sqrt(2 / std::numbers::pi);  // gelu = x/2 (1 + t), t = tanh(c (x + 0.044715 x^3))
-    const Tensor near = clamp(x.get(), -10, 10);       // beyond, t is +-1 to the last bit and the slope 0 or 1
-    const Tensor x2 = square(near);
-    const Tensor t = tanh(near * (c * (1.0 + 0.044715 * x2)));
-    const Tensor dt = (1.0 - square(t)) * (c * (1.0 + 3 * 0.044715 * x2));
-    return Gradients{dy * (0.5 * (1.0 + t + near * dt))};
-  });
+  return record(Op::gelu, gelu(x.value()), {x},
+                [x = Saved(x.value())](const Tensor& dy) { return Gradients{gelu_backward(x.get(), dy)}; });
 }
 
 Variable erf(const Variable& x) {
   return record(Op::erf, erf(x.value()), {x}, [x = Saved(x.value())](const Tensor& dy) {
     return Gradients{dy * (2 / std::sqrt(std::numbers::pi) * exp(-square(x.get())))};
   });
+}
+
+// ---- several in one pass ----
+
+Variable silu_gate(const Variable& y, const Variable& z) {
+  return record(Op::silu_gate, silu_gate(y.value(), z.value()), {y, z},
+                [y = Saved(y.value()), z = Saved(z.value())](const Tensor& dout) {
+                  auto [dy, dz] = silu_gate_backward(y.get(), z.get(), dout);
+                  return Gradients{dy, dz};
+                });
 }
 
 }  // namespace carousel

@@ -56,4 +56,7 @@ Variable silu(const Variable& x);
 Variable gelu(const Variable& x);  ///< tanh form
 Variable erf(const Variable& x);
 
+/// y silu(z), of one shape (ShapeError otherwise): a gate in one pass over memory.
+Variable silu_gate(const Variable& y, const Variable& z);
+
 }  // namespace carousel

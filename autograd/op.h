@@ -11,7 +11,7 @@ namespace carousel {
   X(leaf) \
   X(add) X(sub) X(mul) X(div) X(pow) X(maximum) X(minimum) X(clamp) X(where) \
   X(neg) X(abs) X(square) X(reciprocal) X(exp) X(expm1) X(log) X(log1p) X(sqrt) X(rsqrt) X(sin) X(cos) \
-  X(tanh) X(sigmoid) X(softplus) X(relu) X(silu) X(gelu) X(erf) \
+  X(tanh) X(sigmoid) X(softplus) X(relu) X(silu) X(gelu) X(erf) X(silu_gate) \
   X(sum) X(mean) X(max) X(min) X(logsumexp) X(softmax) X(log_softmax) \
   X(matmul) X(linear) \
   X(slice) X(select) X(transpose) X(permute) X(unsqueeze) X(squeeze) X(expand) X(reshape) X(to) \

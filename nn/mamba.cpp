@@ -123,7 +123,7 @@ ScanTerms Mamba::scan_terms(const Variable& u) const {
   return terms;
 }
 
-Variable Mamba::gated(const Variable& y, const Variable& z) const { return z.defined() ? y * silu(z) : y; }
+Variable Mamba::gated(const Variable& y, const Variable& z) const { return z.defined() ? silu_gate(y, z) : y; }
 
 StepResult Mamba::step(const Variable& x_t, const State& state, const StepOptions& options) const {
   check_step("Mamba", *this, x_t, state, options);

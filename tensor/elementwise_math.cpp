@@ -1,5 +1,6 @@
 #include <carousel/tensor/dispatch.h>
 #include <carousel/tensor/elementwise.h>
+#include <carousel/tensor/kernels/activations.h>
 #include <carousel/tensor/kernels/map.h>
 #include <carousel/tensor/kernels/vector_math.h>
 #include <carousel/tensor/operands.h>
@@ -24,13 +25,13 @@ Tensor floating(std::string_view operation, const Tensor& x, F) {
                }));
 }
 
-/// The same for an `f(n, x, y)` of whole arrays. What the fused kernels compute too is made by their functions here, so
-/// that both round alike.
+/// The same for an `f(n, at)` of whole arrays, at[0] the result and at[1] x. What the fused kernels compute too is made
+/// by their functions here, so that both round alike.
 template <class F>
 Tensor floating_arrays(std::string_view operation, const Tensor& x, F) {
   check_defined(operation, x);
   return unary(x, dispatch_floating(operation, x.dtype(), [](auto type) -> kernels::RunBody<2> {
-                 return kernels::map_arrays<decltype(type), F>;
+                 return kernels::map_arrays<decltype(type), 1, F>;
                }));
 }
 
@@ -62,20 +63,6 @@ T squared(T v) {
   }
 }
 
-template <class T>
-void silu_of(int64_t n, const T* x, T* y) {
-  kernels::sigmoid(n, x, y);
-  for (int64_t i = 0; i < n; ++i) y[i] *= x[i];
-}
-
-template <class T>
-void gelu_of(int64_t n, const T* x, T* y) {
-  constexpr T scale = T(0.79788456080286535588);  // sqrt(2 / pi)
-  for (int64_t i = 0; i < n; ++i) y[i] = scale * (x[i] + T(0.044715) * x[i] * x[i] * x[i]);
-  kernels::tanh(n, y, y);
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i] / 2 * (1 + y[i]);
-}
-
 }  // namespace
 
 Tensor operator-(const Tensor& x) { return neg(x); }
@@ -99,7 +86,7 @@ Tensor reciprocal(const Tensor& x) {
   return floating("reciprocal", x, [](auto v) { return 1 / v; });
 }
 Tensor exp(const Tensor& x) {
-  return floating_arrays("exp", x, [](auto n, auto* from, auto* to) { kernels::exp(n, from, to); });
+  return floating_arrays("exp", x, [](auto n, auto at) { kernels::exp(n, at[1], at[0]); });
 }
 Tensor expm1(const Tensor& x) {
   return floating("expm1", x, [](auto v) { return std::expm1(v); });
@@ -123,19 +110,19 @@ Tensor cos(const Tensor& x) {
   return floating("cos", x, [](auto v) { return std::cos(v); });
 }
 Tensor tanh(const Tensor& x) {
-  return floating_arrays("tanh", x, [](auto n, auto* from, auto* to) { kernels::tanh(n, from, to); });
+  return floating_arrays("tanh", x, [](auto n, auto at) { kernels::tanh(n, at[1], at[0]); });
 }
 Tensor sigmoid(const Tensor& x) {
-  return floating_arrays("sigmoid", x, [](auto n, auto* from, auto* to) { kernels::sigmoid(n, from, to); });
+  return floating_arrays("sigmoid", x, [](auto n, auto at) { kernels::sigmoid(n, at[1], at[0]); });
 }
 Tensor softplus(const Tensor& x) {
-  return floating("softplus", x, [](auto v) { return (v > 0 ? v : 0) + std::log1p(std::exp(-std::abs(v))); });
+  return floating_arrays("softplus", x, [](auto n, auto at) { kernels::softplus(n, at[1], at[0]); });
 }
 Tensor silu(const Tensor& x) {
-  return floating_arrays("silu", x, [](auto n, auto* from, auto* to) { silu_of(n, from, to); });
+  return floating_arrays("silu", x, [](auto n, auto at) { kernels::silu(n, at[1], at[0]); });
 }
 Tensor gelu(const Tensor& x) {
-  return floating_arrays("gelu", x, [](auto n, auto* from, auto* to) { gelu_of(n, from, to); });
+  return floating_arrays("gelu", x, [](auto n, auto at) { kernels::gelu(n, at[1], at[0]); });
 }
 Tensor erf(const Tensor& x) {
   return floating("erf", x, [](auto v) { return std::erf(v); });

@@ -68,23 +68,31 @@ void map3(const Run<4>& run) {
   }
 }
 
-/// y = f(x) for an F that takes whole arrays, `F{}(n, x, y)` with x and y apart. Other runs than dense ones are brought
-/// into arrays first, so that every number is rounded the same way.
-template <class T, class F>
-void map_arrays(const Run<2>& run) {
-  const auto [out, a] = run.at;
-  const auto [out_step, a_step] = run.step;
-  if (is_dense<T>(out_step) && is_dense<T>(a_step)) {
-    F{}(run.count, reinterpret_cast<const T*>(a), reinterpret_cast<T*>(out));
-    return;
+/// For an F that takes whole arrays, `F{}(n, at)`: the first `Results` of the pointers `at` are written, the others
+/// read, and none is another's. Other runs than dense ones are brought into arrays first, so that every number is
+/// rounded the same way.
+template <class T, size_t Results, class F, size_t N>
+void map_arrays(const Run<N>& run) {
+  std::array<T*, N> at;
+  bool dense = true;
+  for (size_t k = 0; k < N; ++k) {
+    at[k] = reinterpret_cast<T*>(run.at[k]);
+    dense = dense && is_dense<T>(run.step[k]);
   }
+  if (dense) return F{}(run.count, at);
   constexpr int64_t piece = 256;
-  T x[piece], y[piece];
+  T buffers[N][piece];
+  for (size_t k = 0; k < N; ++k) at[k] = buffers[k];
+  const auto element = [&run](size_t k, int64_t i) { return reinterpret_cast<T*>(run.at[k] + i * run.step[k]); };
   for (int64_t first = 0; first < run.count; first += piece) {
     const int64_t n = std::min(piece, run.count - first);
-    for (int64_t i = 0; i < n; ++i) x[i] = *reinterpret_cast<const T*>(a + (first + i) * a_step);
-    F{}(n, x, y);
-    for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(out + (first + i) * out_step) = y[i];
+    for (size_t k = Results; k < N; ++k) {
+      for (int64_t i = 0; i < n; ++i) buffers[k][i] = *element(k, first + i);
+    }
+    F{}(n, at);
+    for (size_t k = 0; k < Results; ++k) {
+      for (int64_t i = 0; i < n; ++i) *element(k, first + i) = buffers[k][i];
+    }
   }
 }
 

@@ -1,8 +1,9 @@
-// exp, tanh and sigmoid of one vector of floats or doubles.
+// exp, tanh, sigmoid and softplus of one vector of floats or doubles.
 //
 //   exp(x)     = 2^n e^r,  n = round(x / ln 2),  r = x - n ln 2 (ln 2 in two parts), e^r - 1 by its Taylor polynomial
 //   tanh(x)    = sign(x) (e^2|x| - 1) / (e^2|x| + 1), from e^r - 1, so that small x lose nothing
 //   sigmoid(x) = 1 / (1 + e^-|x|) for x >= 0, e^-|x| / (1 + e^-|x|) below
+//   softplus(x) = max(x, 0) + log(1 + e^-|x|), log(1 + u) = 2 artanh(u / (2 + u)) by its Taylor polynomial
 //
 // Relative error at most 3e-7 in float and 1e-15 in double wherever the result is a normal number, half a step of the
 // subnormals (and that error) below. Infinities give the limits, NaN gives NaN. Highway's own Exp turns NaN into 0.
@@ -33,6 +34,7 @@ struct Scalar<float> {
   static constexpr float exp_low = -104, exp_high = 89;  // beyond: 0 and infinity
   static constexpr float tanh_high = 10;                 // beyond: 1
   static constexpr int degree = 7;                       // 0.347^8 / 8! = 5e-9
+  static constexpr int artanh_terms = 6;                 // (1/9)^7 / 15 = 1.4e-8
 };
 
 template <>
@@ -44,7 +46,8 @@ struct Scalar<double> {
   static constexpr double ln2_low = 0x1.a39ef35793c76p-33;
   static constexpr double exp_low = -746, exp_high = 710;
   static constexpr double tanh_high = 20;
-  static constexpr int degree = 12;  // 0.347^13 / 13! = 2e-16
+  static constexpr int degree = 12;        // 0.347^13 / 13! = 2e-16
+  static constexpr int artanh_terms = 15;  // (1/9)^16 / 33 = 1.6e-17
 };
 
 template <class T>
@@ -123,6 +126,26 @@ HWY_INLINE hn::Vec<D> sigmoid(D d, hn::Vec<D> x) {
   const auto e = exp(d, hn::Neg(hn::Abs(x)));
   const auto numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
   return hn::Div(numerator, hn::Add(one, e));
+}
+
+/// log(1 + u) for 0 <= u <= 1: with w = u / (2 + u) it is 2 (w + w^3 / 3 + w^5 / 5 + ..), whose first term 2 w = u - u
+/// w is taken from u itself, so that small u lose nothing.
+template <class D>
+HWY_INLINE hn::Vec<D> log1p_of_fraction(D d, hn::Vec<D> u) {
+  using T = hn::TFromD<D>;
+  const auto w = hn::Div(u, hn::Add(u, hn::Set(d, static_cast<T>(2))));
+  const auto w2 = hn::Mul(w, w);
+  auto sum = hn::Set(d, static_cast<T>(2.0 / (2 * Scalar<T>::artanh_terms + 1)));
+#pragma GCC unroll 16
+  for (int k = Scalar<T>::artanh_terms - 1; k >= 1; --k) {
+    sum = hn::MulAdd(sum, w2, hn::Set(d, static_cast<T>(2.0 / (2 * k + 1))));
+  }
+  return hn::NegMulAdd(w, hn::NegMulAdd(w2, sum, u), u);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> softplus(D d, hn::Vec<D> x) {
+  return hn::Add(hn::Max(x, hn::Zero(d)), log1p_of_fraction(d, exp(d, hn::Neg(hn::Abs(x)))));
 }
 
 }  // namespace carousel::kernels::HWY_NAMESPACE

@@ -137,5 +137,6 @@ bool any_run(const Nest<1>& nest, char* at, bool (*body)(const Run<1>&)) {
 template void for_each_run<2>(const Nest<2>&, const std::array<char*, 2>&, RunBody<2>);
 template void for_each_run<3>(const Nest<3>&, const std::array<char*, 3>&, RunBody<3>);
 template void for_each_run<4>(const Nest<4>&, const std::array<char*, 4>&, RunBody<4>);
+template void for_each_run<5>(const Nest<5>&, const std::array<char*, 5>&, RunBody<5>);
 
 }  // namespace carousel::kernels

@@ -33,6 +33,12 @@ struct Sigmoid {
     return sigmoid(d, x);
   }
 };
+struct Softplus {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> of(D d, hn::Vec<D> x) {
+    return softplus(d, x);
+  }
+};
 
 template <class Function, class T>
 void map(int64_t n, const T* x, T* y) {
@@ -63,6 +69,8 @@ void tanh_float(int64_t n, const float* x, float* y) { map<Tanh>(n, x, y); }
 void tanh_double(int64_t n, const double* x, double* y) { map<Tanh>(n, x, y); }
 void sigmoid_float(int64_t n, const float* x, float* y) { map<Sigmoid>(n, x, y); }
 void sigmoid_double(int64_t n, const double* x, double* y) { map<Sigmoid>(n, x, y); }
+void softplus_float(int64_t n, const float* x, float* y) { map<Softplus>(n, x, y); }
+void softplus_double(int64_t n, const double* x, double* y) { map<Softplus>(n, x, y); }
 void tanh_backward_float(int64_t n, const float* y, const float* dy, float* dx) { tanh_backward_range(n, y, dy, dx); }
 void tanh_backward_double(int64_t n, const double* y, const double* dy, double* dx) {
   tanh_backward_range(n, y, dy, dx);
@@ -87,6 +95,8 @@ CAROUSEL_MAP(tanh, float)
 CAROUSEL_MAP(tanh, double)
 CAROUSEL_MAP(sigmoid, float)
 CAROUSEL_MAP(sigmoid, double)
+CAROUSEL_MAP(softplus, float)
+CAROUSEL_MAP(softplus, double)
 #undef CAROUSEL_MAP
 
 HWY_EXPORT(tanh_backward_float);
@@ -120,6 +130,11 @@ void sigmoid(int64_t n, const T* x, T* y) {
 }
 
 template <class T>
+void softplus(int64_t n, const T* x, T* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] > 0 ? x[i] : 0) + std::log1p(std::exp(-std::abs(x[i])));
+}
+
+template <class T>
 void tanh_backward(int64_t n, const T* y, const T* dy, T* dx) {
   for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] * (1 - y[i] * y[i]);
 }
@@ -130,6 +145,8 @@ template void tanh(int64_t, const float*, float*);
 template void tanh(int64_t, const double*, double*);
 template void sigmoid(int64_t, const float*, float*);
 template void sigmoid(int64_t, const double*, double*);
+template void softplus(int64_t, const float*, float*);
+template void softplus(int64_t, const double*, double*);
 template void tanh_backward(int64_t, const float*, const float*, float*);
 template void tanh_backward(int64_t, const double*, const double*, double*);
 

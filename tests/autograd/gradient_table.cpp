@@ -88,6 +88,10 @@ std::vector<Row> elementwise_rows() {
   rows.push_back(unary(Op::gelu, gelu, -60, -20, "_far_left"));
   rows.push_back(unary(Op::gelu, gelu, 20, 60, "_far_right"));
   rows.push_back(unary(Op::erf, erf, -2, 2));
+  rows.push_back({Op::silu_gate,
+                  "silu_gate",
+                  [](std::span<const Variable> in) { return silu_gate(in[0], in[1]); },
+                  {random({3, 4}), random({3, 4}, -3, 3)}});
 
   rows.push_back({Op::clamp,
                   "clamp_inside_and_out",

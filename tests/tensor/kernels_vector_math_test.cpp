@@ -2,6 +2,8 @@
 
 #include <carousel/tensor/kernels/vector_math.h>
 
+#include <algorithm>
+
 namespace carousel::kernels {
 namespace {
 
@@ -29,6 +31,7 @@ void expect_close(Function<T> function, const Exact& exact, const std::vector<T>
 }
 
 long double exact_sigmoid(long double x) { return 1 / (1 + std::exp(-x)); }
+long double exact_softplus(long double x) { return std::max(x, 0.0L) + std::log1p(std::exp(-std::abs(x))); }
 
 template <class T>
 std::vector<T> evenly(double low, double high, int count) {
@@ -58,11 +61,13 @@ TYPED_TEST(VectorMath, StaysWithinItsBoundOnEveryTarget) {
     expect_close<T>(
         tanh, [](long double x) { return std::tanh(x); }, evenly<T>(-25, 25, 100003));
     expect_close<T>(sigmoid, exact_sigmoid, evenly<T>(lowest, 50, 100003));
+    expect_close<T>(softplus, exact_softplus, evenly<T>(lowest, 50, 100003));
     expect_close<T>(
         exp, [](long double x) { return std::exp(x); }, magnitudes<T>());
     expect_close<T>(
         tanh, [](long double x) { return std::tanh(x); }, magnitudes<T>());
     expect_close<T>(sigmoid, exact_sigmoid, magnitudes<T>());
+    expect_close<T>(softplus, exact_softplus, magnitudes<T>());
   });
 }
 
@@ -83,6 +88,11 @@ TYPED_TEST(VectorMath, GivesTheLimitsAtExtremesAndKeepsNan) {
     EXPECT_TRUE(std::isnan(y[6]) && std::isnan(y[7]));
     sigmoid(n, x.data(), y.data());
     EXPECT_EQ((std::vector<T>(y.begin(), y.begin() + 6)), (std::vector<T>{1, 1, 0, 0, 0.5, 0.5}));
+    EXPECT_TRUE(std::isnan(y[6]) && std::isnan(y[7]));
+    softplus(n, x.data(), y.data());
+    EXPECT_EQ((std::vector<T>(y.begin(), y.begin() + 4)), (std::vector<T>{infinity, huge, 0, 0}));
+    EXPECT_NEAR(y[4], std::log(T{2}), bound<T>);
+    EXPECT_EQ(y[4], y[5]);
     EXPECT_TRUE(std::isnan(y[6]) && std::isnan(y[7]));
   });
 }
