@@ -7,7 +7,6 @@
 // fit into the vector.
 #include <carousel/nn/encoder_decoder.h>
 #include <carousel/optim/adam.h>
-#include <carousel/optim/clip.h>
 #include <carousel/optim/schedule.h>
 
 #include <algorithm>
@@ -64,8 +63,7 @@ void train(EncoderDecoder& model, const Options& options, Rng& rng) {
                                      {.ignore_index = start_of(options)});
     optimizer.zero_grad();
     loss.backward();
-    clip_grad_norm(model.parameters(), 1);
-    optimizer.step(schedule.rate(step - 1));
+    optimizer.step(schedule.rate(step - 1), {.clip_norm = 1});
     sum += loss.value().item();
     const int64_t every = std::max<int64_t>(1, options.steps / 10);
     if (step % every == 0) {

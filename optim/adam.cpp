@@ -31,17 +31,18 @@ Optimizer::Slots Adam::make_slots(const Tensor& parameter) const {
   return {{"m", zeros_like(parameter)}, {"v", zeros_like(parameter)}};
 }
 
-void Adam::update(Tensor& parameter, const Tensor& gradient, Slots& slots, const Update& update) const {
+void Adam::update(Tensor& parameter, const Gradient& gradient, Slots& slots, const Update& update) const {
   const kernels::AdamStep constants{.lr = update.lr,
                                     .beta1 = config_.beta1,
                                     .beta2 = config_.beta2,
                                     .eps = config_.eps,
                                     .weight_decay = update.weight_decay,
                                     .decoupled = decay_ == Decay::decoupled,
-                                    .step = update.number};
+                                    .step = update.number,
+                                    .gradient_factor = gradient.factor};
   dispatch_floating("Adam", parameter.dtype(), [&](auto type) {
     using T = decltype(type);
-    kernels::adam(parameter.numel(), constants, gradient.data<T>(), parameter.mutable_data<T>(),
+    kernels::adam(parameter.numel(), constants, gradient.unscaled.data<T>(), parameter.mutable_data<T>(),
                   slots[0].second.mutable_data<T>(), slots[1].second.mutable_data<T>());
   });
 }

@@ -5,6 +5,7 @@
 #include <carousel/tensor/kernels/norm.h>
 #include <carousel/tensor/reduce.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace carousel {
@@ -39,11 +40,13 @@ double grad_norm(const std::vector<NamedParameter>& parameters) {
 double clip_grad_norm(const std::vector<NamedParameter>& parameters, double limit) {
   check<ValueError>(std::isfinite(limit) && limit > 0, "clip_grad_norm", "limit must be finite and > 0: got {}", limit);
   const double before = grad_norm(parameters);
-  const double scale = limit / (before + 1e-6);
-  if (!std::isfinite(before) || scale >= 1) return before;
-  for (const NamedParameter& parameter : parameters) scale_gradient(parameter.variable, scale);
+  const double factor = clip_factor(before, limit);
+  if (factor == 1) return before;
+  for (const NamedParameter& parameter : parameters) scale_gradient(parameter.variable, factor);
   return before;
 }
+
+double clip_factor(double norm, double limit) { return std::isfinite(norm) ? std::min(1.0, limit / (norm + 1e-6)) : 1; }
 
 void clip_grad_value(const std::vector<NamedParameter>& parameters, double limit) {
   check<ValueError>(std::isfinite(limit) && limit > 0, "clip_grad_value", "limit must be finite and > 0: got {}",

@@ -9,6 +9,9 @@ namespace carousel {
 /// be compared). The sum of squares is in double, so it does not overflow. A norm that is not finite is returned and no
 /// gradient is touched. Throws ValueError unless `limit` is finite and > 0.
 double clip_grad_norm(const std::vector<NamedParameter>& parameters, double limit);
+/// The factor of clip_grad_norm for gradients of that norm: min(1, limit / (norm + 1e-6)), and 1 when the norm is not
+/// finite.
+double clip_factor(double norm, double limit);
 /// Clamps every element of every gradient to [-limit, limit]; NaN stays. Throws as clip_grad_norm.
 void clip_grad_value(const std::vector<NamedParameter>& parameters, double limit);
 /// The joint 2-norm of all gradients; parameters without one count nothing.

@@ -1,6 +1,7 @@
+#include <carousel/optim/clip.h>
 #include <carousel/optim/optimizer.h>
-
 #include <carousel/tensor/compare.h>
+#include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
 
 #include <cmath>
@@ -41,52 +42,68 @@ std::vector<ParameterGroup> Optimizer::with_own_decay(std::vector<ParameterGroup
 }
 
 void Optimizer::add(const NamedParameter& parameter, size_t group) {
-  for (const Entry& entry : entries_) {
-    const bool twice =
-        entry.parameter.name == parameter.name || entry.parameter.variable.node() == parameter.variable.node();
-    check<ValueError>(!twice, "Optimizer", "a parameter must be in one group, once: got '{}' and '{}'",
-                      entry.parameter.name, parameter.name);
+  for (const NamedParameter& other : parameters_) {
+    const bool twice = other.name == parameter.name || other.variable.node() == parameter.variable.node();
+    check<ValueError>(!twice, "Optimizer", "a parameter must be in one group, once: got '{}' and '{}'", other.name,
+                      parameter.name);
   }
   check<ValueError>(parameter.variable.value().is_contiguous(), "Optimizer",
                     "parameters must be row-major in memory: got '{}', which is not", parameter.name);
-  entries_.push_back({.parameter = parameter, .group = group, .updates = zeros({}, DType::int64), .slots = {}});
+  parameters_.push_back(parameter);
+  entries_.push_back({.group = group, .updates = zeros({}, DType::int64), .slots = {}});
 }
 
 std::vector<Optimizer::Entry>& Optimizer::entries() const {
   if (!has_slots_) {
-    for (Entry& entry : entries_) entry.slots = make_slots(entry.parameter.variable.value());
+    for (size_t i = 0; i < entries_.size(); ++i) entries_[i].slots = make_slots(parameters_[i].variable.value());
     has_slots_ = true;
   }
   return entries_;
 }
 
-void Optimizer::step(double lr) {
-  check<ValueError>(std::isfinite(lr) && lr >= 0, "Optimizer", "rate must be finite and >= 0: got {}", lr);
-  for (const Entry& entry : entries()) {
-    const Tensor gradient = entry.parameter.variable.grad();
+Tensor Optimizer::Gradient::scaled() const { return factor == 1 ? unscaled : unscaled * factor; }
+
+// The joint norm of all gradients; one that is finite tells that they all are.
+double Optimizer::checked_norm() const {
+  const double norm = grad_norm(parameters_);
+  if (std::isfinite(norm)) return norm;
+  for (const NamedParameter& parameter : parameters_) {
+    const Tensor gradient = parameter.variable.grad();
     check<ValueError>(!gradient.defined() || all_finite(gradient), "Optimizer",
-                      "gradients must be finite: got NaN or infinity in '{}'", entry.parameter.name);
+                      "gradients must be finite: got NaN or infinity in '{}'", parameter.name);
   }
-  for (Entry& entry : entries()) {
-    const Tensor gradient = entry.parameter.variable.grad();
+  return norm;  // of doubles near the largest
+}
+
+double Optimizer::step(double lr, const StepLimits& limits) {
+  check<ValueError>(std::isfinite(lr) && lr >= 0, "Optimizer", "rate must be finite and >= 0: got {}", lr);
+  check<ValueError>(limits.clip_norm > 0, "Optimizer", "clip_norm must be > 0: got {}", limits.clip_norm);
+  const double norm = checked_norm();
+  const double factor = clip_factor(norm, limits.clip_norm);
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor gradient = parameters_[i].variable.grad();
     if (!gradient.defined()) continue;
+    Entry& entry = entries()[i];
     const ParameterGroup& group = groups_[entry.group];
-    Tensor value = entry.parameter.variable.value();
+    Tensor value = parameters_[i].variable.value();
     const int64_t number = ++*entry.updates.mutable_data<int64_t>();
-    update(value, gradient.contiguous(), entry.slots,
+    update(value, {.unscaled = gradient.contiguous(), .factor = factor}, entry.slots,
            {.lr = lr * group.lr_scale, .weight_decay = group.weight_decay, .number = number});
   }
+  return norm;
 }
 
 void Optimizer::zero_grad() {
-  for (Entry& entry : entries_) entry.parameter.variable.zero_grad();
+  for (NamedParameter& parameter : parameters_) parameter.variable.zero_grad();
 }
 
 std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
   std::vector<std::pair<std::string, Tensor>> state;
-  for (const Entry& entry : entries()) {
-    for (const auto& [name, tensor] : entry.slots) state.emplace_back(entry.parameter.name + "/" + name, tensor);
-    state.emplace_back(entry.parameter.name + "/updates", entry.updates);
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Entry& entry = entries()[i];
+    const std::string& name = parameters_[i].name;
+    for (const auto& [slot, tensor] : entry.slots) state.emplace_back(name + "/" + slot, tensor);
+    state.emplace_back(name + "/updates", entry.updates);
   }
   return state;
 }

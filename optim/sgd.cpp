@@ -29,8 +29,9 @@ Optimizer::Slots Sgd::make_slots(const Tensor& parameter) const {
   return {{"velocity", zeros_like(parameter)}};
 }
 
-void Sgd::update(Tensor& parameter, const Tensor& gradient, Slots& slots, const Update& update) const {
-  Tensor direction = update.weight_decay == 0 ? gradient : gradient + parameter * update.weight_decay;
+void Sgd::update(Tensor& parameter, const Gradient& gradient, Slots& slots, const Update& update) const {
+  Tensor direction = gradient.scaled();
+  if (update.weight_decay != 0) direction = direction + parameter * update.weight_decay;
   if (config_.momentum > 0) {
     Tensor& velocity = slots.front().second;
     mul_(velocity, config_.momentum);

@@ -95,9 +95,8 @@ class Run {
                       advice());
     optimizer_.zero_grad();
     result.loss.backward();
-    const double norm = clip();
     const double lr = rate_.rate(step());
-    optimizer_.step(lr);
+    const double norm = clip_and_step(lr);
     state_ = model_.carry(result.state);  // the past stays, its gradient ends
     report_.step(loss, window.inputs.numel(), norm, lr);
   }
@@ -171,10 +170,15 @@ class Run {
   std::string advice() const { return fmt::format("a smaller --lr may help; {} holds the last save", path_); }
 
   // The norm from before.
-  double clip() const {
+  double clip_and_step(double lr) {
+    const bool by_norm = options_.grad_clip > 0;
+    if (options_.grad_clip_value == 0) {
+      return optimizer_.step(lr, by_norm ? StepLimits{.clip_norm = options_.grad_clip} : StepLimits{});
+    }
     const std::vector<NamedParameter> parameters = model_.parameters();
-    const double norm = options_.grad_clip > 0 ? clip_grad_norm(parameters, options_.grad_clip) : grad_norm(parameters);
-    if (options_.grad_clip_value > 0) clip_grad_value(parameters, options_.grad_clip_value);
+    const double norm = by_norm ? clip_grad_norm(parameters, options_.grad_clip) : grad_norm(parameters);
+    clip_grad_value(parameters, options_.grad_clip_value);
+    optimizer_.step(lr);
     return norm;
   }
 

@@ -12,7 +12,8 @@ namespace carousel::kernels {
 template <class T>
 struct AdamCoefficients {
   explicit AdamCoefficients(const AdamStep& s)
-      : coupled_decay(static_cast<T>(s.decoupled ? 0 : s.weight_decay)),
+      : gradient_factor(static_cast<T>(s.gradient_factor)),
+        coupled_decay(static_cast<T>(s.decoupled ? 0 : s.weight_decay)),
         shrink(static_cast<T>(s.decoupled ? 1 - s.lr * s.weight_decay : 1)),
         first(static_cast<T>(1 - s.beta1)),
         keep_second(static_cast<T>(s.beta2)),
@@ -21,7 +22,7 @@ struct AdamCoefficients {
         root_scale(static_cast<T>(1 / std::sqrt(1 - std::pow(s.beta2, s.step)))),
         eps(static_cast<T>(s.eps)) {}
 
-  T coupled_decay, shrink, first, keep_second, second, rate, root_scale, eps;
+  T gradient_factor, coupled_decay, shrink, first, keep_second, second, rate, root_scale, eps;
 };
 
 }  // namespace carousel::kernels
@@ -40,6 +41,7 @@ namespace carousel::kernels::HWY_NAMESPACE {
 template <class D, class T>
 HWY_INLINE void adam_vector(D d, const AdamCoefficients<T>& c, hn::Vec<D> g, hn::Vec<D>& w, hn::Vec<D>& m,
                             hn::Vec<D>& v) {
+  g = hn::Mul(g, hn::Set(d, c.gradient_factor));
   g = hn::MulAdd(hn::Set(d, c.coupled_decay), w, g);
   m = hn::MulAdd(hn::Set(d, c.first), hn::Sub(g, m), m);
   v = hn::MulAdd(hn::Mul(hn::Set(d, c.second), g), g, hn::Mul(hn::Set(d, c.keep_second), v));
@@ -104,7 +106,7 @@ namespace plain {
 template <class T>
 void adam(int64_t n, const AdamStep& s, const T* g, T* w, T* m, T* v) {
   for (int64_t i = 0; i < n; ++i) {
-    const double gradient = g[i] + (s.decoupled ? 0 : s.weight_decay * w[i]);
+    const double gradient = s.gradient_factor * g[i] + (s.decoupled ? 0 : s.weight_decay * w[i]);
     const double weight = s.decoupled ? w[i] - s.lr * s.weight_decay * w[i] : w[i];
     const double first = s.beta1 * m[i] + (1 - s.beta1) * gradient;
     const double second = s.beta2 * v[i] + (1 - s.beta2) * gradient * gradient;

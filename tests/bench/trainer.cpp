@@ -1,6 +1,5 @@
 #include "trainer.h"
 
-#include <carousel/optim/clip.h>
 #include <carousel/tensor/random.h>
 
 namespace carousel::bench {
@@ -21,8 +20,7 @@ double Trainer::step() {
   const LossResult result = model_.loss(inputs, targets, model_.initial_state(batch_));
   optimizer_.zero_grad();
   result.loss.backward();
-  clip_grad_norm(model_.parameters(), 1.0);
-  optimizer_.step(1e-3);
+  optimizer_.step(1e-3, {.clip_norm = 1.0});
   return result.loss.value().item();
 }
 

@@ -1,6 +1,7 @@
 #include "../nn/expect_error.h"
 
 #include <carousel/optim/adam.h>
+#include <carousel/optim/clip.h>
 #include <carousel/optim/sgd.h>
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/factory.h>
@@ -199,6 +200,66 @@ TEST(Optimizer, AGradientThatIsNotFiniteIsRefusedAndNothingChanges) {  // HD-04
   }
 }
 
+// Several parameters with gradients of a norm far above 1.
+std::vector<NamedParameter> with_large_gradients() {
+  Rng rng(5);
+  std::vector<NamedParameter> parameters = {parameter("bias", rng.normal({301}), false),
+                                            parameter("weight", rng.normal({70, 301})),
+                                            parameter("double", rng.normal({40}, 0, 1, DType::float64))};
+  for (NamedParameter& each : parameters) {
+    each.variable.set_grad(rng.normal(each.variable.shape(), 0, 3, each.variable.dtype()));
+  }
+  return parameters;
+}
+
+// Three steps, clipped before the step or in it, end at the same bits.
+template <class Kind, class Config>
+void expect_clipping_in_the_step_is_the_same(const Config& config) {
+  // The norm depends on the order of its terms in its last bit: all in one group, so that it is the same here and
+  // there.
+  const std::vector<NamedParameter> before = with_large_gradients(), inside = with_large_gradients();
+  Kind first({ParameterGroup{.parameters = before, .weight_decay = 0.1}}, config);
+  Kind second({ParameterGroup{.parameters = inside, .weight_decay = 0.1}}, config);
+  for (int step = 0; step < 3; ++step) {
+    for (size_t i = 0; i < before.size(); ++i) {
+      Variable variable = before[i].variable;
+      variable.set_grad(inside[i].variable.grad().clone());
+    }
+    const double norm = clip_grad_norm(before, 1.0);
+    first.step(0.01);
+    EXPECT_EQ(second.step(0.01, {.clip_norm = 1.0}), norm);
+  }
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_TRUE(identical(before[i].variable.value(), inside[i].variable.value())) << before[i].name;
+    EXPECT_TRUE(identical(inside[i].variable.grad(), with_large_gradients()[i].variable.grad())) << "stays as it was";
+  }
+}
+
+TEST(Optimizer, ClippingInTheStepIsClippingBeforeItBitForBit) {
+  expect_clipping_in_the_step_is_the_same<Adam>(AdamConfig{});
+  expect_clipping_in_the_step_is_the_same<AdamW>(AdamConfig{});
+  expect_clipping_in_the_step_is_the_same<Sgd>(SgdConfig{.momentum = 0.9});
+}
+
+TEST(Optimizer, ReturnsTheNormAndClipsOnlyAboveTheLimit) {
+  for (const double limit : {double{INFINITY}, 5.5}) {
+    NamedParameter weight = parameter("w", zeros({2}, DType::float64));
+    Sgd optimizer({weight}, {});
+    weight.variable.set_grad(Tensor::from({3, 4}, {2}, DType::float64));
+    EXPECT_EQ(optimizer.step(1, {.clip_norm = limit}), 5);
+    EXPECT_EQ(weight.variable.value().to_vector<double>(), (std::vector<double>{-3, -4}));
+  }
+}
+
+TEST(Optimizer, AFiniteGradientWhoseNormOverflowsIsUsedAsItIs) {
+  NamedParameter first = parameter("first", zeros({1}, DType::float64));
+  NamedParameter second = parameter("second", zeros({1}, DType::float64));
+  Adam optimizer({first, second}, {});
+  for (NamedParameter* each : {&first, &second}) set_grad(*each, 1.7e308);
+  EXPECT_EQ(optimizer.step(0.01, {.clip_norm = 1}), double{INFINITY});
+  EXPECT_EQ(updates(optimizer), (std::vector<int64_t>{1, 1}));
+}
+
 TEST(Optimizer, ResumesBitForBit) {
   const auto train = [](Optimizer& optimizer, NamedParameter& weight, Rng& rng, int steps) {
     for (int i = 0; i < steps; ++i) {
@@ -238,6 +299,8 @@ TEST(Optimizer, RefusesWhatMakesNoSense) {
   Adam optimizer(one, {});
   expect_error<ValueError>([&] { optimizer.step(NAN); }, {"[Optimizer]", "rate", "nan"});
   expect_error<ValueError>([&] { optimizer.step(-1); }, {"rate", "-1"});
+  expect_error<ValueError>([&] { optimizer.step(1, {.clip_norm = 0}); }, {"[Optimizer]", "clip_norm", "0"});
+  expect_error<ValueError>([&] { optimizer.step(1, {.clip_norm = NAN}); }, {"clip_norm", "nan"});
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ TYPED_TEST(TrainingKernels, AdamEqualsItsFormula) {
                          .eps = 1e-8,
                          .weight_decay = 0.1,
                          .decoupled = decoupled,
-                         .step = step};
+                         .step = step,
+                         .gradient_factor = 0.3};
         adam(n, s, g.data(), w.data(), m.data(), v.data());
         plain::adam(n, s, g.data(), plain_w.data(), plain_m.data(), plain_v.data());
       }
