@@ -32,6 +32,7 @@ struct Scalar<float> {
   static constexpr float ln2_high = 0x1.63p-1f;  // few bits, so that n ln2_high is exact
   static constexpr float ln2_low = -0x1.bd0106p-13f;
   static constexpr float exp_low = -104, exp_high = 89;  // beyond: 0 and infinity
+  static constexpr float exp_normal = 87;                // between - and + this: normal numbers
   static constexpr float tanh_high = 10;                 // beyond: 1
   static constexpr int degree = 7;                       // 0.347^8 / 8! = 5e-9
   static constexpr int artanh_terms = 6;                 // (1/9)^7 / 15 = 1.4e-8
@@ -45,6 +46,7 @@ struct Scalar<double> {
   static constexpr double ln2_high = 0x1.62e42feep-1;
   static constexpr double ln2_low = 0x1.a39ef35793c76p-33;
   static constexpr double exp_low = -746, exp_high = 710;
+  static constexpr double exp_normal = 708;
   static constexpr double tanh_high = 20;
   static constexpr int degree = 12;        // 0.347^13 / 13! = 2e-16
   static constexpr int artanh_terms = 15;  // (1/9)^16 / 33 = 1.6e-17
@@ -91,8 +93,9 @@ HWY_INLINE hn::Vec<D> keep_nan(hn::Vec<D> x, hn::Vec<D> result) {
   return hn::IfThenElse(hn::Eq(x, x), result, x);
 }
 
+/// e^x where it may be no normal number, or x none at all.
 template <class D>
-HWY_INLINE hn::Vec<D> exp(D d, hn::Vec<D> x) {
+HWY_NOINLINE hn::Vec<D> exp_at_extremes(D d, hn::Vec<D> x) {
   using T = hn::TFromD<D>;
   const auto bounded = hn::Min(hn::Max(x, hn::Set(d, Scalar<T>::exp_low)), hn::Set(d, Scalar<T>::exp_high));
   const auto n = binary_exponent(d, bounded);
@@ -104,6 +107,21 @@ HWY_INLINE hn::Vec<D> exp(D d, hn::Vec<D> x) {
   const auto half = hn::Sub(hn::MulAdd(n, hn::Set(d, static_cast<T>(0.5)), rounder), rounder);
   const auto result = hn::Mul(hn::Mul(power, power_of_two(d, half)), power_of_two(d, hn::Sub(n, half)));
   return keep_nan<D>(x, result);
+}
+
+/// Where all results are normal numbers, n is added to the exponent of e^r, which is the product to the last bit.
+template <class D>
+HWY_INLINE hn::Vec<D> exp(D d, hn::Vec<D> x) {
+  using T = hn::TFromD<D>;
+  if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(hn::Abs(x), hn::Set(d, Scalar<T>::exp_normal))))) {
+    return exp_at_extremes(d, x);
+  }
+  const hn::RebindToSigned<D> bits;
+  const auto rounder = hn::Set(d, Scalar<T>::rounder);
+  const auto shifted = hn::MulAdd(x, hn::Set(d, static_cast<T>(0x1.71547652b82fep0)), rounder);  // n in the low bits
+  const auto power = hn::Add(reduced_expm1(d, x, hn::Sub(shifted, rounder)), hn::Set(d, static_cast<T>(1)));
+  const auto exponent = hn::ShiftLeft<Scalar<T>::mantissa_bits>(hn::BitCast(bits, shifted));
+  return hn::BitCast(d, hn::Add(hn::BitCast(bits, power), exponent));
 }
 
 template <class D>
