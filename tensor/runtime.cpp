@@ -1,6 +1,7 @@
 #include <carousel/tensor/error.h>
 #include <carousel/tensor/kernels/blas.h>
 #include <carousel/tensor/kernels/blas_check.h>
+#include <carousel/tensor/kernels/float_mode.h>
 #include <carousel/tensor/kernels/simd_target.h>
 #include <carousel/tensor/kernels/threads.h>
 #include <carousel/tensor/runtime.h>
@@ -13,6 +14,14 @@ void set_threads(int count) {
   check<ValueError>(1 <= count && count <= 1024, "set_threads", "the number of threads must be in [1, 1024]: got {}",
                     count);
   kernels::set_thread_count(count);
+}
+
+FlushDenormals::FlushDenormals() : nested_(kernels::FloatMode::of_this_thread() == kernels::FloatMode::flushing()) {
+  kernels::set_float_mode(kernels::FloatMode::flushing());
+}
+
+FlushDenormals::~FlushDenormals() {
+  if (!nested_) kernels::set_float_mode(kernels::FloatMode::precise());
 }
 
 RuntimeInfo runtime_info() {

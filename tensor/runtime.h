@@ -10,6 +10,22 @@ namespace carousel {
 int threads();
 void set_threads(int count);
 
+/// While one lives, subnormal numbers (below 1.2e-38 in float32, 2.2e-308 in float64) count as zeros, as arguments and
+/// as results, in the thread that made it and in those that compute for it. Processors take a hundred cycles or more
+/// for each of them; where gates and softmaxes saturate they are many. For training, which does not see the difference,
+/// and never for a study of how gradients vanish: those are the numbers that it is about. Ends on the thread on which
+/// it began. A BLAS with a pool of its own keeps its mode there; processors other than x86-64 and arm64 keep theirs.
+class FlushDenormals {
+ public:
+  FlushDenormals();
+  ~FlushDenormals();
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+ private:
+  bool nested_;
+};
+
 /// What this build computes with, for reports.
 struct RuntimeInfo {
   std::string blas;         ///< "OpenBLAS 0.3.21 (openmp)" or "none (plain products)"

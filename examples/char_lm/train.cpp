@@ -198,6 +198,7 @@ class Run {
 
 int train(const TrainOptions& options, const std::string& program) {
   set_threads(static_cast<int>(options.threads));
+  const FlushDenormals faster;
   print_header();
   const InterruptGuard interrupt;
   Run run(options);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <carousel/tensor/kernels/float_mode.h>
 #include <carousel/tensor/kernels/threads.h>
 
 #include <algorithm>
@@ -8,12 +9,17 @@
 namespace carousel::kernels {
 
 /// Calls `body(task)` for 0, 1, ... tasks - 1 on all threads; those that are left over do nothing. Always the same
-/// team: libgomp ends threads that a smaller one does not need, and makes new ones for the next. `body` must not throw,
-/// and therefore not allocate.
+/// team: libgomp ends threads that a smaller one does not need, and makes new ones for the next. All take subnormal
+/// numbers for what the caller takes them. `body` must not throw, and therefore not allocate.
 template <class Body>
 void parallel_tasks(int64_t tasks, const Body& body) {
-#pragma omp parallel for schedule(static) num_threads(thread_count())
-  for (int64_t task = 0; task < tasks; ++task) body(task);
+  const FloatMode mode = FloatMode::of_this_thread();
+#pragma omp parallel num_threads(thread_count())
+  {
+    mode.apply();
+#pragma omp for schedule(static) nowait
+    for (int64_t task = 0; task < tasks; ++task) body(task);
+  }
 }
 
 /// Calls `body(begin, end)` for [0, grain), [grain, 2 grain), ... up to `count`, on several threads. The ranges do not

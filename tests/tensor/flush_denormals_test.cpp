@@ -1,0 +1,107 @@
+#include <carousel/tensor/compare.h>
+#include <carousel/tensor/factory.h>
+#include <carousel/tensor/kernels/norm.h>
+#include <carousel/tensor/matmul.h>
+#include <carousel/tensor/reduce.h>
+#include <carousel/tensor/runtime.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "restore_threads.h"
+
+namespace carousel {
+namespace {
+
+#if defined(__SSE__) || defined(__aarch64__)
+
+/// How many products that are subnormal come out as zeros, of as many ranges as four threads need.
+int64_t zeros_of_threads() {
+  std::vector<float> x(16 * 16384, 1e-30F);  // kernels::scale takes ranges of 16384
+  kernels::scale(static_cast<int64_t>(x.size()), x.data(), 1e-10);
+  kernels::scale(static_cast<int64_t>(x.size()), x.data(), 1e10);  // a subnormal argument counts as zero, too
+  return std::count(x.begin(), x.end(), 0.F);
+}
+constexpr int64_t all_zero = 16 * 16384;
+
+class FlushDenormalsInATeam : public testing::Test {
+ protected:
+  void SetUp() override { set_threads(3); }
+
+ private:
+  const test::RestoreThreads restore_;
+};
+
+TEST_F(FlushDenormalsInATeam, SubnormalProductsAreZeroInsideInEveryThreadAndNotOutside) {
+  EXPECT_EQ(zeros_of_threads(), 0);
+  {
+    const FlushDenormals scope;
+    EXPECT_EQ(zeros_of_threads(), all_zero);
+  }
+  EXPECT_EQ(zeros_of_threads(), 0);
+}
+
+TEST_F(FlushDenormalsInATeam, EndsWithAnException) {
+  try {
+    const FlushDenormals scope;
+    throw std::runtime_error("training failed");
+  } catch (const std::runtime_error&) {
+    EXPECT_EQ(zeros_of_threads(), 0);
+  }
+}
+
+TEST_F(FlushDenormalsInATeam, AnInnerScopeDoesNotEndTheOuterOne) {
+  const FlushDenormals outer;
+  { const FlushDenormals inner; }
+  EXPECT_EQ(zeros_of_threads(), all_zero);
+}
+
+TEST_F(FlushDenormalsInATeam, ReachesThreadsThatComeLaterAndThoseOfOtherCounts) {
+  set_threads(1);
+  EXPECT_EQ(zeros_of_threads(), 0);
+  {
+    const FlushDenormals scope;
+    set_threads(4);
+    EXPECT_EQ(zeros_of_threads(), all_zero);
+    set_threads(2);
+  }
+  EXPECT_EQ(zeros_of_threads(), 0);
+  set_threads(4);
+  EXPECT_EQ(zeros_of_threads(), 0);
+}
+
+TEST_F(FlushDenormalsInATeam, OtherThreadsOfTheProgramKeepTheirNumbers) {
+  int64_t zeros = -1;
+  std::promise<void> inside;
+  std::thread other([&zeros, started = inside.get_future()] {
+    started.wait();
+    zeros = zeros_of_threads();
+  });
+  const FlushDenormals scope;
+  inside.set_value();
+  other.join();
+  EXPECT_EQ(zeros, 0);
+}
+
+// BLAS opens regions of its own on the pool of OpenMP, which begin without us.
+TEST_F(FlushDenormalsInATeam, ReachesProducts) {
+  if (runtime_info().blas.find("pthread") != std::string::npos) return;  // a pool of its own
+  const Tensor a = full({256, 512}, 1e-30), b = full({512, 256}, 1e-12);
+  const auto zeros = [&a, &b] { return sum(equal(matmul(a, b), 0).to(DType::int64)).item<int64_t>(); };
+  EXPECT_EQ(zeros(), 0);
+  {
+    const FlushDenormals scope;
+    EXPECT_EQ(zeros(), 256 * 256);
+  }
+  EXPECT_EQ(zeros(), 0);
+}
+
+#endif
+
+}  // namespace
+}  // namespace carousel
