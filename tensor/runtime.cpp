@@ -10,6 +10,8 @@ namespace carousel {
 
 int threads() { return kernels::thread_count(); }
 
+int available_threads() { return kernels::available_threads(); }
+
 void set_threads(int count) {
   check<ValueError>(1 <= count && count <= 1024, "set_threads", "the number of threads must be in [1, 1024]: got {}",
                     count);

@@ -10,6 +10,9 @@ namespace carousel {
 int threads();
 void set_threads(int count);
 
+/// What threads() is by default: more than so many threads take turns on the processors.
+int available_threads();
+
 /// While one lives, subnormal numbers (below 1.2e-38 in float32, 2.2e-308 in float64) count as zeros, as arguments and
 /// as results, in the thread that made it and in those that compute for it. Processors take a hundred cycles or more
 /// for each of them; where gates and softmaxes saturate they are many. For training, which does not see the difference,

@@ -20,6 +20,7 @@
 #include "char_lm/interrupt.h"
 #include "char_lm/options.h"
 #include "char_lm/report.h"
+#include "common/patience.h"
 
 namespace carousel::examples {
 
@@ -197,7 +198,7 @@ class Run {
 }  // namespace
 
 int train(const TrainOptions& options, const std::string& program) {
-  set_threads(static_cast<int>(options.threads));
+  use_threads(options.threads);
   const FlushDenormals faster;
   print_header();
   const InterruptGuard interrupt;

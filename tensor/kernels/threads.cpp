@@ -30,6 +30,8 @@ int thread_count() {
   return std::min<int>(configured_count(), omp_get_thread_limit());
 }
 
+int available_threads() { return std::min<int>(available_cpus(), omp_get_thread_limit()); }
+
 void set_thread_count(int count) { configured_count() = count; }
 
 int threads_for(int64_t work) { return work < least_parallel_work ? 1 : thread_count(); }

@@ -8,6 +8,7 @@ namespace carousel::kernels {
 /// OpenMP will give (OMP_THREAD_LIMIT, OMP_MAX_ACTIVE_LEVELS); 1 inside a parallel region, and 1 in a forked child,
 /// whose OpenMP pool stayed behind in the parent. For num_threads clauses.
 int thread_count();
+int available_threads();  ///< the second, within what OpenMP will give
 void set_thread_count(int count);
 
 /// The same for a loop of `work` elementary operations (about a nanosecond each): 1 where waking threads costs more

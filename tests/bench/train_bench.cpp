@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "common/options.h"
+#include "common/patience.h"
 #include "measure.h"
 #include "trainer.h"
 #include "workloads.h"
@@ -57,7 +58,7 @@ Command bench_command(BenchOptions& options) {
                       {{.name = "seconds", .target = &options.seconds, .help = "time", .minimum = 0, .maximum = 3600},
                        threads_field(options.threads)}}},
           .run = [&options] {
-            set_threads(static_cast<int>(options.threads));
+            use_threads(options.threads);
             const FlushDenormals faster;  // as char_lm train
             run(find_workload(options.workload), options.seconds);
             return 0;

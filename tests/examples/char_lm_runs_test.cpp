@@ -1,4 +1,6 @@
 // What happens to runs: where they start, what they must not destroy, how they are interrupted.
+#include <carousel/tensor/runtime.h>
+
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -71,6 +73,16 @@ TEST_F(CharLm, KnowsTheWordsOfNanoGptForStartingPoints) {
             "char_lm: [--init-from] resume is not offered yet: --init-from DIR starts from the weights in DIR\n");
   EXPECT_EQ(train(text_, {"--init-from", "nosuch"}).err, "char_lm: [--init-from] no checkpoint at nosuch\n");
   EXPECT_EQ(train(text_, {"--init-from=nosuch", "--help"}).exit_code, 0) << "help reads no checkpoint";
+}
+
+TEST_F(CharLm, UsesNoMoreThreadsThanCanRun) {
+  const ProgramResult result = train(text_, {"--threads", "1024"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string available = std::to_string(available_threads());
+  EXPECT_NE(result.err.find("note: 1024 threads were asked for; " + available + " can run"), std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("; " + available + " thread"), std::string::npos) << result.err;
+  EXPECT_EQ(train(text_, {"--overwrite", "--threads", "1"}).err.find("note: 1 thread"), std::string::npos);
 }
 
 // Nothing is lost

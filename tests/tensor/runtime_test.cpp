@@ -76,6 +76,13 @@ TEST(Runtime, ThreadCountsAreChecked) {
   EXPECT_EQ(threads(), 3);
 }
 
+TEST(Runtime, WhatIsAvailableDoesNotFollowWhatIsSet) {
+  const test::RestoreThreads restore;
+  const int available = available_threads();
+  set_threads(available + 1);
+  EXPECT_EQ(available_threads(), available);
+}
+
 TEST(Runtime, TheAffinityMaskLimitsThreads) {
   cpu_set_t before, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
