@@ -1,9 +1,7 @@
 #include <carousel/tensor/kernels/blocked_product.h>
 #include <carousel/tensor/kernels/packed_matrix.h>
+#include <carousel/tensor/kernels/parallel.h>
 #include <carousel/tensor/kernels/product.h>
-#include <carousel/tensor/kernels/threads.h>
-
-#include <omp.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -109,8 +107,7 @@ void blocked_product(int64_t m, int64_t n, int64_t k, const Factor<T>& a, const 
   T* const b_memory = workspace.reserve(threads);
   T* const a_memory = b_memory + Workspace<T>::b_size();
   if (threads == 1) return call.run(1, b_memory, a_memory);
-#pragma omp parallel num_threads(threads)
-  call.run(omp_get_num_threads(), b_memory, a_memory + omp_get_thread_num() * Workspace<T>::a_size());
+  parallel_team([&](int number, int team) { call.run(team, b_memory, a_memory + number * Workspace<T>::a_size()); });
 }
 
 template void blocked_product(int64_t, int64_t, int64_t, const Factor<float>&, const Factor<float>&, const float*,

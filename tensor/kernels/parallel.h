@@ -3,23 +3,33 @@
 #include <carousel/tensor/kernels/float_mode.h>
 #include <carousel/tensor/kernels/threads.h>
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cstdint>
 
 namespace carousel::kernels {
 
-/// Calls `body(task)` for 0, 1, ... tasks - 1 on all threads; those that are left over do nothing. Always the same
-/// team: libgomp ends threads that a smaller one does not need, and makes new ones for the next. All take subnormal
-/// numbers for what the caller takes them. `body` must not throw, and therefore not allocate.
+/// Calls `body(number, size)` on every thread of the team, which may wait for one another in it by OpenMP's constructs.
+/// Always the same team: libgomp ends threads that a smaller one does not need, and makes new ones for the next. All
+/// take subnormal numbers for what the caller takes them. `body` must not throw, and therefore not allocate.
 template <class Body>
-void parallel_tasks(int64_t tasks, const Body& body) {
+void parallel_team(const Body& body) {
   const FloatMode mode = FloatMode::of_this_thread();
 #pragma omp parallel num_threads(thread_count())
   {
     mode.apply();
+    body(omp_get_thread_num(), omp_get_num_threads());
+  }
+}
+
+/// Calls `body(task)` for 0, 1, ... tasks - 1 on all threads; those that are left over do nothing.
+template <class Body>
+void parallel_tasks(int64_t tasks, const Body& body) {
+  parallel_team([&](int, int) {
 #pragma omp for schedule(static) nowait
     for (int64_t task = 0; task < tasks; ++task) body(task);
-  }
+  });
 }
 
 /// Calls `body(begin, end)` for [0, grain), [grain, 2 grain), ... up to `count`, on several threads. The ranges do not
