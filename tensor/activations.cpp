@@ -13,16 +13,21 @@ void check_alike(std::string_view operation, const Tensor& a, const Tensor& b) {
                     b.shape());
 }
 
-/// f(a, b) for an `f(n, at)` of whole arrays, at[0] the result, then a and b.
+/// Calls an `f(n, at)` of whole arrays, at[0] .. at[Results - 1] what it writes, then what it reads.
+template <size_t Results, size_t N, class F>
+void run_arrays(std::string_view operation, const Tensor& out, const std::array<Operand, N>& operands, F) {
+  run_over<N>(out,
+              dispatch_floating(
+                  operation, out.dtype(),
+                  [](auto type) -> kernels::RunBody<N> { return kernels::map_arrays<decltype(type), Results, F>; }),
+              operands);
+}
+
 template <class F>
-Tensor binary(std::string_view operation, const Tensor& a, const Tensor& b, F) {
+Tensor binary(std::string_view operation, const Tensor& a, const Tensor& b, F f) {
   check_alike(operation, a, b);
   Tensor out(a.shape(), a.dtype());
-  run_over<3>(
-      out,
-      dispatch_floating(operation, a.dtype(),
-                        [](auto type) -> kernels::RunBody<3> { return kernels::map_arrays<decltype(type), 1, F>; }),
-      {out, a, b});
+  run_arrays<1, 3>(operation, out, {out, a, b}, f);
   return out;
 }
 
@@ -48,13 +53,8 @@ std::pair<Tensor, Tensor> silu_gate_backward(const Tensor& y, const Tensor& z, c
   check_alike("silu_gate", y, z);
   check_alike("silu_gate", y, dout);
   Tensor dy(y.shape(), y.dtype()), dz(y.shape(), y.dtype());
-  const auto body = [](auto n, auto at) { kernels::silu_gate_backward(n, at[2], at[3], at[4], at[0], at[1]); };
-  run_over<5>(dy,
-              dispatch_floating("silu_gate", y.dtype(),
-                                [&body](auto type) -> kernels::RunBody<5> {
-                                  return kernels::map_arrays<decltype(type), 2, std::remove_cvref_t<decltype(body)>>;
-                                }),
-              {dy, dz, y, z, dout});
+  run_arrays<2, 5>("silu_gate", dy, {dy, dz, y, z, dout},
+                   [](auto n, auto at) { kernels::silu_gate_backward(n, at[2], at[3], at[4], at[0], at[1]); });
   return {dy, dz};
 }
 
