@@ -1,6 +1,10 @@
 #include <carousel/nn/evaluate.h>
 
+#include <carousel/tensor/factory.h>
+#include <carousel/tensor/join.h>
+
 #include <algorithm>
+#include <array>
 
 namespace carousel {
 namespace {
@@ -21,6 +25,19 @@ void read(const CharacterModel& model, const Tensor& inputs, const Tensor& targe
     reading.nats += result.loss.value().item() * static_cast<double>(part.numel());
     reading.state = std::move(result.state);
   }
+}
+
+// The state of every stream at its first scored token. `before` [B, warm-up] are the tokens before, but for the first
+// stream, which starts from nothing and reads any.
+State warmed_up(const CharacterModel& model, const Tensor& before, int64_t window) {
+  State state = model.initial_state(before.size(0));
+  for (int64_t first = 0; first < before.size(1); first += window) {
+    state =
+        model.forward(before.slice(1, {.start = first, .stop = std::min(first + window, before.size(1))}), state).state;
+  }
+  Tensor is_first = zeros({before.size(0)}, DType::boolean);
+  is_first.slice(0, {.stop = 1}).fill_(1);
+  return reset_rows(state, is_first);
 }
 
 // Reads the tokens in consecutive windows of the model's context, each from the initial state, some side by side.
@@ -61,11 +78,18 @@ double evaluate(const CharacterModel& model, const Tensor& tokens, const Evaluat
   }
   const int64_t length = scored / options.streams;
   const int64_t even = length * options.streams;
+  check<ValueError>(options.warm_up >= 0 && options.warm_up <= length, "evaluate",
+                    "warm_up must be at most the {} tokens of a piece: got {}", length, options.warm_up);
   const auto rows = [&tokens, &options, even, length](int64_t first) {
     const Tensor part = tokens.slice(0, {.start = first, .stop = first + even});
     return part.reshape({options.streams, length});
   };
   Reading reading{.state = model.initial_state(options.streams)};
+  if (options.warm_up > 0) {
+    const Tensor ends = rows(0).slice(1, {.start = length - options.warm_up});  // of the pieces: what precedes the next
+    const std::array<Tensor, 2> turned{ends.slice(0, {.start = -1}), ends.slice(0, {.stop = -1})};
+    reading.state = warmed_up(model, concatenate(turned, 0), options.window);
+  }
   read(model, rows(0), rows(1), options.window, reading);
   if (even < scored) {  // the last stream goes on to the end
     reading.state = last_row(reading.state);
@@ -73,6 +97,12 @@ double evaluate(const CharacterModel& model, const Tensor& tokens, const Evaluat
          tokens.slice(0, {.start = even + 1}).unsqueeze(0), options.window, reading);
   }
   return reading.nats / static_cast<double>(scored);
+}
+
+EvaluateOptions quick_reading(int64_t tokens) {
+  constexpr int64_t streams = 16, warm_up = 1024, at_once = 1024, shortest_piece = 4 * warm_up;
+  const int64_t pieces = std::clamp<int64_t>(tokens / shortest_piece, 1, streams);
+  return {.streams = pieces, .window = at_once / pieces, .warm_up = pieces > 1 ? warm_up : 0};
 }
 
 }  // namespace carousel

@@ -106,7 +106,7 @@ class Run {
   void save_and_validate() {
     save();
     if (corpus_.validation.numel() < 2) return record();
-    const double loss = evaluate(model_, corpus_.validation);
+    const double loss = evaluate(model_, corpus_.validation, quick_reading(corpus_.validation.numel()));
     check<ValueError>(std::isfinite(loss), "train", "validation loss must be finite: got {} at step {}; {}", loss,
                       step(), advice());
     report_.record(loss);

@@ -48,6 +48,38 @@ TEST_F(Evaluate, SeveralStreamsScoreEveryTokenToo) {
   EXPECT_NEAR(evaluate(model_, tokens_, {.streams = 4, .window = 10}), nats / 102, 1e-12);
 }
 
+TEST_F(Evaluate, StreamsThatReadAllBeforeThemScoreAsOneDoes) {
+  // Two pieces of 51, of which the second first reads the whole first one.
+  for (const int64_t window : {7, 50, 1024}) {
+    EXPECT_NEAR(evaluate(model_, tokens_, {.streams = 2, .window = window, .warm_up = 51}), plain(tokens_), 1e-12);
+  }
+}
+
+TEST_F(Evaluate, AWarmUpIsReadAndNotScored) {
+  // Three pieces of 34; the later two read ten tokens more, from the zero state.
+  const auto sum_of = [this](int64_t start, int64_t stop) {  // over the tokens after `start`
+    return plain(tokens_.slice(0, {.start = start, .stop = stop + 1})) * static_cast<double>(stop - start);
+  };
+  double nats = sum_of(0, 34);
+  for (const int64_t piece : {34, 68}) nats += sum_of(piece - 10, piece + 34) - sum_of(piece - 10, piece);
+  EXPECT_NEAR(evaluate(model_, tokens_, {.streams = 3, .window = 6, .warm_up = 10}), nats / 102, 1e-12);
+}
+
+TEST(EvaluateQuickly, HasTheLossOfTheExactReading) {
+  Rng rng(3);
+  const Tensor tokens = rng.integers({20001}, 0, 9);
+  const EvaluateOptions quick = quick_reading(tokens.numel());
+  EXPECT_EQ(quick.streams, 4);
+  EXPECT_EQ(quick_reading(4000).streams, 1);
+  EXPECT_EQ(quick_reading(1 << 20).streams, 16);
+  for (const char* kind : {"gru", "ssm"}) {
+    const CharacterModel model({.model = kind, .vocabulary_size = 9, .embedding_size = 8, .hidden_size = 8},
+                               layer_kind(kind).default_config(), rng, DType::float64);
+    // The slowest states of a fresh Mamba keep a third of what was 1,024 tokens ago; it matters to few guesses.
+    EXPECT_NEAR(evaluate(model, tokens, quick), evaluate(model, tokens), 1e-6) << kind;
+  }
+}
+
 TEST_F(Evaluate, TouchesNeitherModeNorGraph) {
   model_.train();
   evaluate(model_, tokens_);
@@ -66,6 +98,7 @@ TEST_F(Evaluate, RefusesTooShortTexts) {
   expect_error<ValueError>([&] { run(0, {}); }, {"at least 2", "got 0"});
   expect_error<ValueError>([&] { run(4, {.streams = 4}); }, {"at least 5", "got 4"});
   expect_error<ValueError>([&] { run(4, {.window = 0}); }, {"positive", "0"});
+  expect_error<ValueError>([&] { run(21, {.streams = 2, .warm_up = 11}); }, {"[evaluate]", "at most the 10", "got 11"});
   expect_error<ShapeError>([&] { evaluate(model_, zeros({2, 2}, DType::int64)); }, {"[N]", "[2, 2]"});
 }
 
