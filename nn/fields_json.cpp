@@ -74,9 +74,11 @@ std::string fields_to_json(const Fields& fields) {
 void fields_from_json(std::string_view owner, const std::string& json, const Fields& fields) {
   const Json object = parse_object(owner, json);
   std::vector<std::pair<const Field*, Value>> changes;
+  Fields named;
   for (const auto& [name, value] : object.items()) {
     const Field& field = find_field(owner, name, fields);
     changes.emplace_back(&field, read(owner, field, value));
+    named.push_back(field);
   }
   for (auto& [field, value] : changes) {  // each change keeps what it replaced
     Value before = current(*field);
@@ -84,7 +86,7 @@ void fields_from_json(std::string_view owner, const std::string& json, const Fie
     value = std::move(before);
   }
   try {
-    check_fields(owner, fields);
+    check_fields(owner, named);
   } catch (const ValueError&) {
     for (auto change = changes.rbegin(); change != changes.rend(); ++change) assign(*change->first, change->second);
     throw;

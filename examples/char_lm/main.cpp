@@ -8,6 +8,7 @@
 // The last lines of `train` give the losses and the path of the checkpoint.
 #include "char_lm/options.h"
 #include "char_lm/other_programs.h"
+#include "common/presets.h"
 #include "common/text.h"
 
 using namespace carousel;
@@ -26,7 +27,7 @@ Field json_field(bool& target, const std::string& remark = "") {
 Command train_command(TrainOptions& options, const std::string& program) {
   return {.name = "train",
           .help = "Learn a text; writes checkpoint and log.jsonl to a folder",
-          .footer = kinds_of_model(),
+          .footer = kinds_of_model() + "\n" + list_of_presets(),
           .groups = option_groups(options),
           .strangers = strangers_to_train(),
           .check = [&options](const Given& given) { settle(options, given); },

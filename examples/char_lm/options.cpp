@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "char_lm/checkpoints.h"
+#include "common/presets.h"
 #include "common/text.h"
 
 namespace carousel::examples {
@@ -161,10 +162,12 @@ void follow_form(TrainOptions& options, const Given& given) {
 
 }  // namespace
 
-TrainOptions default_train_options(const std::vector<std::string>& arguments) {
+namespace {
+
+// The defaults of a kind of model; an unknown name is for the parser to complain about.
+TrainOptions defaults_of(const std::string& model) {
   TrainOptions options;
-  const std::string model = peek_option(arguments, model_fields(options).front());
-  for (const LayerKind& kind : layer_kinds()) {  // an unknown name is for the parser to complain about
+  for (const LayerKind& kind : layer_kinds()) {
     if (kind.name != model) continue;
     options.model.model = kind.name;
     options.layer = kind.default_config();
@@ -172,6 +175,23 @@ TrainOptions default_train_options(const std::vector<std::string>& arguments) {
     options.model.context = 0;  // not given yet: follows from the windows
     options.windows = "random";
   }
+  return options;
+}
+
+Field preset_field(TrainOptions& options) {
+  return {.name = "preset", .target = &options.preset, .help = "settings that go together", .choices = preset_names()};
+}
+
+}  // namespace
+
+TrainOptions default_train_options(const std::vector<std::string>& arguments) {
+  TrainOptions options;
+  const Preset* const preset = find_preset(peek_option(arguments, preset_field(options)));
+  if (preset != nullptr) options.model.model = preset->model;
+  options = defaults_of(peek_option(arguments, model_fields(options).front()));
+  if (preset == nullptr) return options;
+  options.preset = preset->name;
+  if (options.model.model == preset->model) fields_from_json("--preset", preset->options, all_fields(options));
   return options;
 }
 
@@ -185,6 +205,7 @@ std::vector<OptionGroup> option_groups(TrainOptions& options) {
                               .help = "both widths at once, as in nanoGPT",
                               .minimum = 1,
                               .maximum = 1 << 16});
+  groups[2].fields.insert(groups[2].fields.begin(), preset_field(options));
   groups[3].fields.push_back(
       {.name = "overwrite", .target = &options.overwrite, .help = "the folder may hold a run, which is lost"});
   return groups;
@@ -213,6 +234,10 @@ void settle(TrainOptions& options, Given given) {
                     "resume is not offered yet: --init-from DIR starts from the weights in DIR");
   if (options.init_from == "scratch") options.init_from.clear();  // nanoGPT's word
   spread_width(options, given);
+  if (const Preset* const preset = find_preset(options.preset)) {
+    check<ValueError>(options.model.model == preset->model, "--preset", "{} is for --model {}: got {}", preset->name,
+                      preset->model, options.model.model);
+  }
   if (options.init_from.empty()) {
     follow_form(options, given);
     check_model(options);

@@ -42,12 +42,13 @@ struct TrainOptions {
   std::string init_from = {};    ///< empty: fresh weights
 
   // Of the command line alone; a checkpoint does not keep them.
+  std::string preset = {};
   int64_t n_embd = 0;  ///< nanoGPT's one width, for embedding and layers; 0: not given
   bool overwrite = false;
   std::shared_ptr<const Archive> start = {};  ///< what init_from names, once it is loaded
 };
 
-/// The defaults that `arguments` ask for: --model decides which options the layer has.
+/// The defaults that `arguments` ask for: --model decides which options the layer has, --preset sets some.
 TrainOptions default_train_options(const std::vector<std::string>& arguments);
 
 std::vector<OptionGroup> option_groups(TrainOptions& options);  ///< as --help shows them

@@ -1,6 +1,7 @@
 #include <carousel/nn/archive.h>
 
 #include "char_lm_fixture.h"
+#include "common/presets.h"
 
 /// char_lm with every kind of model.
 namespace carousel::examples {
@@ -38,6 +39,37 @@ TEST_P(CharLmModels, TheSameSeedGivesTheSameNumbers) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, CharLmModels, ::testing::Values("rnn", "lstm", "gru", "ssm", "gpt", "decay"),
                          [](const ::testing::TestParamInfo<std::string>& kind) { return kind.param; });
+
+TEST_F(CharLm, EveryPresetIsARunOfItsOwnWhoseSettingsCanBeChanged) {
+  const std::string help = run({"train", "--help"}).out;
+  for (const Preset& preset : presets()) {
+    SCOPED_TRACE(preset.name);
+    EXPECT_NE(help.find(preset.name), std::string::npos);
+    const ProgramResult result = run({"train", "--preset", preset.name, "--text", text_, "--out", out_, "--overwrite",
+                                      "--steps", "1", "--seq-length", "7"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json told = info(), wanted = json::parse(preset.options);
+    EXPECT_EQ(told["model"], preset.model);
+    EXPECT_EQ(told["steps"], 1);
+    EXPECT_EQ(told["seq_length"], 7);
+    for (const auto& [name, value] : wanted.items()) {
+      if (name == "steps" || name == "seq_length") continue;
+      EXPECT_EQ(told[name], value) << name;
+    }
+  }
+}
+
+TEST_F(CharLm, APresetIsForOneKindOfModel) {
+  const Preset& preset = presets().front();
+  const ProgramResult result = run({"train", "--preset", preset.name, "--model", "decay", "--out", out_});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("[--preset] " + preset.name + " is for --model " + preset.model + ": got decay"),
+            std::string::npos)
+      << result.err;
+  const ProgramResult unknown = run({"train", "--preset", preset.name + "r", "--out", out_});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_NE(unknown.err.find("did you mean " + preset.name), std::string::npos) << unknown.err;
+}
 
 TEST_F(CharLm, GptHasOneWidthAndAContextAsLongAsItsWindows) {
   const ProgramResult result =
