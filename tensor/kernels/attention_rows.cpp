@@ -1,6 +1,8 @@
 #include <carousel/tensor/kernels/attention_rows.h>
 #include <carousel/tensor/kernels/instruction_sets.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
@@ -9,7 +11,6 @@
 #include <hwy/highway.h>
 
 #include <carousel/tensor/kernels/simd_math-inl.h>
-#include <carousel/tensor/kernels/simd_partial-inl.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace carousel::kernels::HWY_NAMESPACE {
@@ -17,75 +18,113 @@ namespace carousel::kernels::HWY_NAMESPACE {
 template <class T>
 constexpr T infinity = std::numeric_limits<T>::infinity();
 
-template <class T>
-T largest_of(int64_t n, const T* x) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto most = hn::Set(d, -infinity<T>);
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto value = hn::LoadU(d, x + i);
-    most = hn::IfThenElse(hn::Gt(value, most), value, most);  // false for NaN
-  }
-  T result = hn::GetLane(hn::MaxOfLanes(d, most));
-  for (; i < n; ++i) result = x[i] > result ? x[i] : result;
-  return result;
+/// exp as in simd_math-inl.h for a number that is not far above 0: 0 where that would be below 2^-126, and no more than
+/// 2^127. The larger operand of Min and Max comes first because they return the second when one is NaN.
+template <class D>
+HWY_INLINE hn::Vec<D> small_exp(D d, hn::Vec<D> x) {
+  using T = hn::TFromD<D>;
+  constexpr bool single = sizeof(T) == sizeof(float);
+  const auto lowest = hn::Set(d, single ? -88 : -709);  // 2^-127: the exponent's bits are all 0 then, and so is the power
+  const auto highest = hn::Set(d, single ? 88 : 709);
+  const auto bounded = hn::Max(lowest, hn::Min(highest, x));
+  const auto n = binary_exponent(d, bounded);
+  const auto reduced = hn::Add(reduced_expm1(d, bounded, n), hn::Set(d, static_cast<T>(1)));
+  return hn::Mul(reduced, power_of_two(d, n));
 }
 
-template <class T>
-T exp_and_sum_of(int64_t n, T shift, T* x) {
-  const hn::ScalableTag<T> d;
+/// The first `count` lanes of x, `filler` in the others.
+template <class D>
+HWY_INLINE hn::Vec<D> first_lanes(D d, int64_t count, hn::Vec<D> x, hn::TFromD<D> filler) {
+  return hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(count)), x, hn::Set(d, filler));
+}
+
+template <class D, class T>
+HWY_INLINE void clear(D d, T* row, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; i += static_cast<int64_t>(hn::Lanes(d))) hn::Store(hn::Zero(d), d, row + i);
+}
+
+/// NaN left out; -inf when there is none. Whole vectors are read.
+template <class D, class T>
+HWY_INLINE T largest(D d, int64_t n, const T* x) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto most = hn::Set(d, -infinity<T>);
+  for (int64_t i = 0; i < n; i += lanes) {
+    auto value = hn::Load(d, x + i);
+    if (n - i < lanes) value = first_lanes(d, n - i, value, -infinity<T>);
+    most = hn::IfThenElse(hn::Gt(value, most), value, most);  // false for NaN
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, most));
+}
+
+/// x <- exp(x - shift) for n numbers, then zeros; returns the sum.
+template <class D, class T>
+HWY_INLINE T exp_and_sum(D d, int64_t n, int64_t columns, T shift, T* x) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto shifts = hn::Set(d, shift);
   auto sum = hn::Zero(d);
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    const auto value = exp(d, hn::Sub(hn::LoadU(d, x + i), shifts));
-    hn::StoreU(value, d, x + i);
+    const auto value = small_exp(d, hn::Sub(hn::Load(d, x + i), shifts));
+    hn::Store(value, d, x + i);
     sum = hn::Add(sum, value);
   }
   if (i < n) {
-    const auto rest = static_cast<size_t>(n - i);
-    const auto value = exp(d, hn::Sub(load_first(d, x + i, rest, -infinity<T>), shifts));
-    store_first(value, d, x + i, rest);
-    sum = hn::Add(sum, value);  // exp(-inf) = 0 in the lanes that are not there
+    const auto value = first_lanes(d, n - i, small_exp(d, hn::Sub(hn::Load(d, x + i), shifts)), 0);
+    hn::Store(value, d, x + i);
+    sum = hn::Add(sum, value);
+    i += lanes;
   }
+  clear(d, x, i, columns);
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-template <class D, class V>
-HWY_INLINE V probability(D d, V s, V lse) {
-  using T = hn::TFromD<D>;
-  const auto nothing_seen = hn::Eq(lse, hn::Set(d, -infinity<T>));
-  return exp(d, hn::Sub(s, hn::IfThenElse(nothing_seen, hn::Set(d, infinity<T>), lse)));
-}
-
 template <class T>
-void softmax_gradient_of(int64_t n, const T* lse, const T* delta, int64_t step, T* s, T* dp) {
+void take_scores_of(const ScoreTile<T>& scores, const RunningSoftmax<T>& so_far) {
   const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const bool own = step != 0;
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto p = probability(d, hn::LoadU(d, s + i), own ? hn::LoadU(d, lse + i) : hn::Set(d, *lse));
-    const auto centre = own ? hn::LoadU(d, delta + i) : hn::Set(d, *delta);
-    hn::StoreU(p, d, s + i);
-    hn::StoreU(hn::Mul(p, hn::Sub(hn::LoadU(d, dp + i), centre)), d, dp + i);
-  }
-  if (i < n) {
-    const auto rest = static_cast<size_t>(n - i);
-    const auto p = probability(d, load_first(d, s + i, rest), own ? load_first(d, lse + i, rest) : hn::Set(d, *lse));
-    const auto centre = own ? load_first(d, delta + i, rest) : hn::Set(d, *delta);
-    store_first(p, d, s + i, rest);
-    store_first(hn::Mul(p, hn::Sub(load_first(d, dp + i, rest), centre)), d, dp + i, rest);
+  for (int64_t r = 0; r < scores.rows; ++r) {
+    T* const s = scores.row(r);
+    const T before = so_far.most[r], most = std::max(before, largest(d, scores.end(r), s));
+    const T shift = most == -infinity<T> ? 0 : most;
+    if (most != before && before != -infinity<T>) {
+      const T shrink = std::exp(before - shift);
+      so_far.total[r] *= shrink;
+      for (int64_t i = 0; i < so_far.width; ++i) so_far.y[r * so_far.y_stride + i] *= shrink;
+    }
+    so_far.most[r] = most;
+    so_far.total[r] += exp_and_sum(d, scores.end(r), scores.columns, shift, s);
   }
 }
 
 template <class T>
-void dot_rows_of(int64_t rows, int64_t width, const T* x, const T* row, int64_t stride, T* out) {
+void softmax_gradient_of(const ScoreTile<T>& tile, T* dp_data, const T* lse, const T* delta) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t r = 0; r < rows; ++r, row += stride) {
+  for (int64_t r = 0; r < tile.rows; ++r) {
+    T *const s = tile.row(r), *const dp = dp_data + r * tile.stride;
+    const auto shift = hn::Set(d, lse[r] == -infinity<T> ? infinity<T> : lse[r]), centre = hn::Set(d, delta[r]);
+    const int64_t n = tile.end(r);
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+      const auto p = small_exp(d, hn::Sub(hn::Load(d, s + i), shift));
+      hn::Store(p, d, s + i);
+      hn::Store(hn::Mul(p, hn::Sub(hn::Load(d, dp + i), centre)), d, dp + i);
+    }
+    if (i < n) {
+      const auto p = small_exp(d, hn::Sub(hn::Load(d, s + i), shift));
+      hn::Store(first_lanes(d, n - i, p, 0), d, s + i);
+      hn::Store(first_lanes(d, n - i, hn::Mul(p, hn::Sub(hn::Load(d, dp + i), centre)), 0), d, dp + i);
+      i += lanes;
+    }
+    clear(d, s, i, tile.columns);
+    clear(d, dp, i, tile.columns);
+  }
+}
+
+template <class T>
+void dot_rows_of(int64_t rows, int64_t width, const T* x, int64_t x_stride, const T* row, int64_t stride, T* out) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < rows; ++r, x += x_stride, row += stride) {
     auto even = hn::Zero(d), odd = hn::Zero(d);
     int64_t i = 0;
     for (; i + 2 * lanes <= width; i += 2 * lanes) {
@@ -134,20 +173,22 @@ bool rows_finite_of(int64_t rows, int64_t width, const T* row, int64_t stride) {
   return hn::GetLane(hn::SumOfLanes(d, vanishing)) + rest == 0;
 }
 
-#define CAROUSEL_ROWS(type)                                                                                      \
-  type largest_##type(int64_t n, const type* x) { return largest_of(n, x); }                                     \
-  type exp_and_sum_##type(int64_t n, type shift, type* x) { return exp_and_sum_of(n, shift, x); }                \
-  void softmax_gradient_##type(int64_t n, const type* lse, const type* delta, int64_t step, type* s, type* dp) { \
-    softmax_gradient_of(n, lse, delta, step, s, dp);                                                             \
-  }                                                                                                              \
-  void dot_rows_##type(int64_t n, int64_t width, const type* x, const type* row, int64_t stride, type* out) {    \
-    dot_rows_of(n, width, x, row, stride, out);                                                                  \
-  }                                                                                                              \
-  void add_rows_##type(int64_t n, int64_t width, const type* w, const type* row, int64_t stride, type* sum) {    \
-    add_rows_of(n, width, w, row, stride, sum);                                                                  \
-  }                                                                                                              \
-  bool rows_finite_##type(int64_t n, int64_t width, const type* row, int64_t stride) {                           \
-    return rows_finite_of(n, width, row, stride);                                                                \
+#define CAROUSEL_ROWS(type)                                                                                            \
+  void take_scores_##type(const ScoreTile<type>& scores, const RunningSoftmax<type>& so_far) {                         \
+    take_scores_of(scores, so_far);                                                                                    \
+  }                                                                                                                    \
+  void softmax_gradient_##type(const ScoreTile<type>& s, type* dp, const type* lse, const type* delta) {               \
+    softmax_gradient_of(s, dp, lse, delta);                                                                            \
+  }                                                                                                                    \
+  void dot_rows_##type(int64_t n, int64_t width, const type* x, int64_t x_stride, const type* row, int64_t stride,     \
+                       type* out) {                                                                                    \
+    dot_rows_of(n, width, x, x_stride, row, stride, out);                                                              \
+  }                                                                                                                    \
+  void add_rows_##type(int64_t n, int64_t width, const type* w, const type* row, int64_t stride, type* sum) {          \
+    add_rows_of(n, width, w, row, stride, sum);                                                                        \
+  }                                                                                                                    \
+  bool rows_finite_##type(int64_t n, int64_t width, const type* row, int64_t stride) {                                 \
+    return rows_finite_of(n, width, row, stride);                                                                      \
   }
 CAROUSEL_ROWS(float)
 CAROUSEL_ROWS(double)
@@ -159,26 +200,27 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace carousel::kernels {
 
-#define CAROUSEL_ROWS(type)                                                                                          \
-  HWY_EXPORT(largest_##type);                                                                                        \
-  HWY_EXPORT(exp_and_sum_##type);                                                                                    \
-  HWY_EXPORT(softmax_gradient_##type);                                                                               \
-  HWY_EXPORT(dot_rows_##type);                                                                                       \
-  HWY_EXPORT(add_rows_##type);                                                                                       \
-  HWY_EXPORT(rows_finite_##type);                                                                                    \
-  type largest(int64_t n, const type* x) { return HWY_DYNAMIC_DISPATCH(largest_##type)(n, x); }                      \
-  type exp_and_sum(int64_t n, type shift, type* x) { return HWY_DYNAMIC_DISPATCH(exp_and_sum_##type)(n, shift, x); } \
-  void softmax_gradient(int64_t n, const type* lse, const type* delta, int64_t step, type* s, type* dp) {            \
-    HWY_DYNAMIC_DISPATCH(softmax_gradient_##type)(n, lse, delta, step, s, dp);                                       \
-  }                                                                                                                  \
-  void dot_rows(int64_t rows, int64_t width, const type* x, const type* row, int64_t stride, type* out) {            \
-    HWY_DYNAMIC_DISPATCH(dot_rows_##type)(rows, width, x, row, stride, out);                                         \
-  }                                                                                                                  \
-  void add_rows(int64_t rows, int64_t width, const type* weights, const type* row, int64_t stride, type* sum) {      \
-    HWY_DYNAMIC_DISPATCH(add_rows_##type)(rows, width, weights, row, stride, sum);                                   \
-  }                                                                                                                  \
-  bool rows_finite(int64_t rows, int64_t width, const type* row, int64_t stride) {                                   \
-    return HWY_DYNAMIC_DISPATCH(rows_finite_##type)(rows, width, row, stride);                                       \
+#define CAROUSEL_ROWS(type)                                                                                      \
+  HWY_EXPORT(take_scores_##type);                                                                                \
+  HWY_EXPORT(softmax_gradient_##type);                                                                           \
+  HWY_EXPORT(dot_rows_##type);                                                                                   \
+  HWY_EXPORT(add_rows_##type);                                                                                   \
+  HWY_EXPORT(rows_finite_##type);                                                                                \
+  void take_scores(const ScoreTile<type>& scores, const RunningSoftmax<type>& so_far) {                          \
+    HWY_DYNAMIC_DISPATCH(take_scores_##type)(scores, so_far);                                                    \
+  }                                                                                                              \
+  void softmax_gradient(const ScoreTile<type>& s, type* dp, const type* lse, const type* delta) {                \
+    HWY_DYNAMIC_DISPATCH(softmax_gradient_##type)(s, dp, lse, delta);                                            \
+  }                                                                                                              \
+  void dot_rows(int64_t rows, int64_t width, const type* x, int64_t x_stride, const type* row, int64_t stride,   \
+                type* out) {                                                                                     \
+    HWY_DYNAMIC_DISPATCH(dot_rows_##type)(rows, width, x, x_stride, row, stride, out);                           \
+  }                                                                                                              \
+  void add_rows(int64_t rows, int64_t width, const type* weights, const type* row, int64_t stride, type* sum) {  \
+    HWY_DYNAMIC_DISPATCH(add_rows_##type)(rows, width, weights, row, stride, sum);                               \
+  }                                                                                                              \
+  bool rows_finite(int64_t rows, int64_t width, const type* row, int64_t stride) {                               \
+    return HWY_DYNAMIC_DISPATCH(rows_finite_##type)(rows, width, row, stride);                                   \
   }
 CAROUSEL_ROWS(float)
 CAROUSEL_ROWS(double)

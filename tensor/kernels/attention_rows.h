@@ -1,27 +1,51 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
-/// Inside the attention kernel: SIMD over one row of scores, or one vector against many. Everything runs on the calling
+/// Inside the attention kernel: SIMD over tiles of scores, or one vector against many. Everything runs on the calling
 /// thread. Sums run in T, lane by lane. The plain attention of attention.h is the twin of all of them.
 namespace carousel::kernels {
 
-/// The largest number, NaN left out; -inf when there is none.
-float largest(int64_t n, const float* x);
-double largest(int64_t n, const double* x);
+/// A number for every pair of consecutive queries and keys, a query a row. The rows lie `stride` apart, a multiple of
+/// 64 bytes: whole vectors are read and written, up to `stride` numbers of a row. Row r counts up to end(r), which is
+/// the mask of a causal tile; what lies behind is neither used nor kept.
+template <class T>
+struct ScoreTile {
+  int64_t rows, columns, stride;
+  T* data;
+  int64_t first_end, end_step;  // keys that row 0 sees, and how many more each row further down; may be out of range
 
-/// x <- exp(x - shift); returns the sum.
-float exp_and_sum(int64_t n, float shift, float* x);
-double exp_and_sum(int64_t n, double shift, double* x);
+  T* row(int64_t r) const { return data + r * stride; }
+  int64_t end(int64_t r) const { return std::clamp<int64_t>(first_end + r * end_step, 0, columns); }
+};
+
+/// What the running softmax knows of queries: for each the largest score so far, the sum of exp(score - largest), and
+/// the sum of values y [width], `y_stride` apart, in the same measure.
+template <class T>
+struct RunningSoftmax {
+  T* most;
+  double* total;
+  T* y;
+  int64_t y_stride, width;
+};
+
+/// Takes the scores of more keys in: s <- exp(s - largest), 0 behind the row's end; total and y are brought to the new
+/// largest, the sum added to total. exp is 0 where it would be below 2^-126. NaN stays NaN.
+void take_scores(const ScoreTile<float>& scores, const RunningSoftmax<float>& so_far);
+void take_scores(const ScoreTile<double>& scores, const RunningSoftmax<double>& so_far);
 
 /// s <- p = exp(s - lse), dp <- p (dp - delta): from a score and the gradient of its probability to the probability and
-/// the gradient of the score. Element i has lse[i * step] and delta[i * step], step 0 or 1; lse = -inf gives p = 0.
-void softmax_gradient(int64_t n, const float* lse, const float* delta, int64_t step, float* s, float* dp);
-void softmax_gradient(int64_t n, const double* lse, const double* delta, int64_t step, double* s, double* dp);
+/// the gradient of the score, 0 behind the row's end. dp has the rows and the stride of s; row r has lse[r] and
+/// delta[r], and lse = -inf gives p = 0. exp as above; beyond 2^127, where only rounding can bring a score, it is that.
+void softmax_gradient(const ScoreTile<float>& s, float* dp, const float* lse, const float* delta);
+void softmax_gradient(const ScoreTile<double>& s, double* dp, const double* lse, const double* delta);
 
-/// out[i] = x . row i, for rows of `width` numbers, `stride` apart.
-void dot_rows(int64_t rows, int64_t width, const float* x, const float* row, int64_t stride, float* out);
-void dot_rows(int64_t rows, int64_t width, const double* x, const double* row, int64_t stride, double* out);
+/// out[i] = x . row i, for rows of `width` numbers, `stride` apart, x being `x_stride` further for each of them.
+void dot_rows(int64_t rows, int64_t width, const float* x, int64_t x_stride, const float* row, int64_t stride,
+              float* out);
+void dot_rows(int64_t rows, int64_t width, const double* x, int64_t x_stride, const double* row, int64_t stride,
+              double* out);
 
 /// sum += weights[i] row i, over the rows.
 void add_rows(int64_t rows, int64_t width, const float* weights, const float* row, int64_t stride, float* sum);

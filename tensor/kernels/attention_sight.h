@@ -48,9 +48,15 @@ class Sight {
 
   /// The keys that `query` sees if they are visible.
   Range reach(int64_t query) const {
-    const int64_t end = s_.causal ? s_.keys - s_.queries + query + 1 : s_.keys;
-    return {first_ != nullptr ? std::max<int64_t>(first_[query], 0) : 0, std::max<int64_t>(end, 0)};
+    return {first_ != nullptr ? std::max<int64_t>(first_[query], 0) : 0, std::max<int64_t>(end(query), 0)};
   }
+  /// Where its reach ends; negative when all keys lie in its future.
+  int64_t end(int64_t query) const { return s_.causal ? s_.keys - s_.queries + query + 1 : s_.keys; }
+  /// By how much that is further for the next query.
+  int64_t end_step() const { return s_.causal ? 1 : 0; }
+
+  /// Whether more is hidden than what lies behind the end of a query's reach.
+  bool has_masks() const { return first_ != nullptr || visible_ != nullptr; }
 
   bool sees(int64_t query, int64_t key) const {
     const Range keys = reach(query);

@@ -13,6 +13,7 @@ template <class T>
 struct Product {
   int64_t k, n;
   const T* panels;
+  int64_t panel_size;  // from one panel to the next
   const T* a;
   int64_t a_row_stride, a_column_stride;
   T* c;
@@ -88,10 +89,22 @@ void transpose_square(const double* from, int64_t from_stride, double* to, int64
 int64_t panel_width_float() { return panel_width<float>(); }
 int64_t panel_width_double() { return panel_width<double>(); }
 
+/// A whole panel of a W whose rows have no gaps.
+template <class T>
+void copy_rows(const PanelSource<T>& s, T* HWY_RESTRICT panel) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const T* HWY_RESTRICT row = s.w;
+  for (int64_t l = 0; l < s.k; ++l, row += s.row_stride) {
+    for (int v = 0; v < vectors_per_panel; ++v, panel += lanes) hn::Store(hn::LoadU(d, row + v * lanes), d, panel);
+  }
+}
+
 /// W's part that a panel holds, and where: see lay_out.
 template <class T>
 void lay_out_panel(const PanelSource<T>& s, int64_t width, T* HWY_RESTRICT panel) {
   for (int64_t l = 0; l < s.k; ++l) std::fill(panel + l * width + s.columns, panel + (l + 1) * width, T{0});
+  if (s.column_stride == 1 && s.columns == width) return copy_rows(s, panel);
   if (s.column_stride == 1) {
     for (int64_t l = 0; l < s.k; ++l) std::copy_n(s.w + l * s.row_stride, s.columns, panel + l * width);
     return;
@@ -138,7 +151,7 @@ HWY_NOINLINE void multiply_tile(const Product<T>& p, int64_t row, int64_t panel)
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t width = vectors_per_panel * lanes;
   const T* HWY_RESTRICT a = p.a + row * p.a_row_stride;
-  const T* HWY_RESTRICT w = p.panels + panel * p.k * width;
+  const T* HWY_RESTRICT w = p.panels + panel * p.panel_size;
 
   V sum[Rows][vectors];
 #pragma GCC unroll 8
@@ -150,7 +163,7 @@ HWY_NOINLINE void multiply_tile(const Product<T>& p, int64_t row, int64_t panel)
     V weights[vectors];
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; ++v) {
-      weights[v] = hn::Load(d, w + (v / vectors_per_panel) * p.k * width + l * width + (v % vectors_per_panel) * lanes);
+      weights[v] = hn::Load(d, w + (v / vectors_per_panel) * p.panel_size + l * width + v % vectors_per_panel * lanes);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) {
@@ -256,7 +269,15 @@ void PackedBlock<T>::pack(int64_t panel, const T* w, int64_t row_stride, int64_t
 
 template <class T>
 void PackedBlock<T>::multiply(int64_t rows, Rows a, T* c, int64_t c_stride, Into into, const T* bias) const {
-  multiply_packed({k_, n_, panels_, a.data, a.row_stride, a.column_stride, c, c_stride, into, bias}, rows);
+  multiply_packed({k_, n_, panels_, panel_size_, a.data, a.row_stride, a.column_stride, c, c_stride, into, bias}, rows);
+}
+
+template <class T>
+void PackedBlock<T>::multiply(Part part, int64_t rows, Rows a, T* c, int64_t c_stride, Into into) const {
+  const T* const first = panels_ + part.first_row * panel_width();
+  multiply_packed({part.rows, part.columns, first, panel_size_, a.data, a.row_stride, a.column_stride, c, c_stride,
+                   into, nullptr},
+                  rows);
 }
 
 template <class T>
@@ -276,7 +297,7 @@ PackedMatrix<T>::PackedMatrix(int64_t k, int64_t n, const T* w, int64_t row_stri
 template <class T>
 void PackedMatrix<T>::pack(int64_t k, int64_t n, const T* w, int64_t row_stride, int64_t column_stride) {
   block_ = PackedBlock<T>(k, n, panels_);
-  for (int64_t panel = 0; panel < block_.panel_count(); ++panel) block_.pack(panel, w, row_stride, column_stride);
+  block_.pack(w, row_stride, column_stride);
 }
 
 template class PackedBlock<float>;

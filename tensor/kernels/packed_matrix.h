@@ -22,7 +22,7 @@ template <class T>
 class PackedBlock {
  public:
   /// `panels` has room for `memory_size(k, n)` numbers and is aligned to a cache line.
-  PackedBlock(int64_t k, int64_t n, T* panels) : k_(k), n_(n), panels_(panels) {}
+  PackedBlock(int64_t k, int64_t n, T* panels) : k_(k), n_(n), panel_size_(k * panel_width()), panels_(panels) {}
   static int64_t memory_size(int64_t k, int64_t n);
 
   /// Columns of a panel: two registers.
@@ -31,6 +31,10 @@ class PackedBlock {
 
   /// Lays one panel of W out: W(l, j) is w[l * row_stride + j * column_stride], so that a transpose costs nothing more.
   void pack(int64_t panel, const T* w, int64_t row_stride, int64_t column_stride) const;
+  /// Lays all of them out.
+  void pack(const T* w, int64_t row_stride, int64_t column_stride) const {
+    for (int64_t panel = 0; panel < panel_count(); ++panel) pack(panel, w, row_stride, column_stride);
+  }
 
   /// The left side of a product: A(r, l) is data[r * row_stride + l * column_stride].
   struct Rows {
@@ -41,8 +45,15 @@ class PackedBlock {
   /// to each of its rows unless it is null.
   void multiply(int64_t rows, Rows a, T* c, int64_t c_stride, Into into, const T* bias = nullptr) const;
 
+  /// Rows [first_row, first_row + rows) and columns [0, columns) of W.
+  struct Part {
+    int64_t first_row, rows, columns;
+  };
+  /// The same with that part of W alone: A is [rows, part.rows], C [rows, part.columns].
+  void multiply(Part part, int64_t rows, Rows a, T* c, int64_t c_stride, Into into) const;
+
  private:
-  int64_t k_, n_;
+  int64_t k_, n_, panel_size_;
   T* panels_;
 };
 
