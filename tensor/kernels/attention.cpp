@@ -2,7 +2,6 @@
 #include <carousel/tensor/kernels/attention_tasks.h>
 #include <carousel/tensor/kernels/attention_tile.h>
 
-#include <cmath>
 #include <limits>
 
 namespace carousel::kernels {
@@ -23,15 +22,16 @@ struct Workspace {
         values(pieces.take<T>(few ? 0 : PackedBlock<T>::memory_size(block_keys, s.width))),
         scaled(pieces.take<T>(std::min(chunk, most_queries) * s.width)),
         scores(pieces.take<T>(std::min(chunk, tile_queries) * block_keys)),
-        most(pieces.take<T>(std::min(chunk, most_queries))),
-        total(pieces.take<double>(std::min(chunk, most_queries))) {}
+        running{.most = pieces.take<T>(std::min(chunk, most_queries)),
+                .total = pieces.take<double>(std::min(chunk, most_queries)),
+                .values = pieces.take<T>(std::min(chunk, most_queries) * s.width),
+                .width = s.width} {}
 
   bool few;
-  T *keys, *values;  // of a block, packed
-  T* scaled;         // queries, times the scale
-  T* scores;         // of a tile, then the probabilities
-  T* most;           // of each query: the running maximum
-  double* total;     // and the running sum
+  T *keys, *values;           // of a block, packed
+  T* scaled;                  // queries, times the scale
+  T* scores;                  // of a tile, then the probabilities
+  RunningSoftmax<T> running;  // of the queries
 };
 
 /// One head.
@@ -44,10 +44,11 @@ struct Head {
 
 template <class T>
 void forward_chunk(const AttentionShape& s, const Head<T>& h, const Sight& sight, Range queries, Workspace<T>& w) {
-  const HeadRows<const T> scaled = scaled_copy(queries.size(), s.width, h.q.from(queries.begin), s.scale, w.scaled);
-  fill_rows(queries, s.width, h.y);
-  std::fill_n(w.most, queries.size(), -infinity<T>);
-  std::fill_n(w.total, queries.size(), 0.0);
+  const HeadRows<const T> scaled{w.scaled, s.width};
+  scale_rows(queries.size(), s.width, static_cast<T>(s.scale), h.q.at(queries.begin), h.q.stride, w.scaled, s.width);
+  std::fill_n(w.running.most, queries.size(), -infinity<T>);
+  std::fill_n(w.running.total, queries.size(), 0.0);
+  std::fill_n(w.running.values, queries.size() * s.width, T{0});
   for_each_block({0, s.keys}, block_keys, [&](Range keys) {
     if (sight.of(queries, keys) == Seen::nothing) return;
     const HeadRows<const T> k = h.k.from(keys.begin), v = h.v.from(keys.begin);
@@ -60,20 +61,14 @@ void forward_chunk(const AttentionShape& s, const Head<T>& h, const Sight& sight
       const Tile tile(sight, rows, keys);
       if (tile.empty()) return;
       const int64_t first = rows.begin - queries.begin;
-      const HeadRows<T> y = h.y.from(rows.begin);
+      const RunningSoftmax<T> running = w.running.from(first);
       tile.dots(scaled.from(first), k, w.few ? nullptr : &packed_keys, s.width, w.scores);
       tile.hide(-infinity<T>, w.scores);
-      take_scores(tile.scores(w.scores), {w.most + first, w.total + first, y.data, y.stride, s.width});
-      tile.sum_over_keys(w.scores, v, w.few ? nullptr : &packed_values, s.width, y);
+      take_scores(tile.scores(w.scores), running);
+      tile.sum_over_keys(w.scores, v, w.few ? nullptr : &packed_values, s.width, {running.values, s.width});
     });
   });
-  for (int64_t r = 0; r < queries.size(); ++r) {
-    const int64_t query = queries.begin + r;
-    const double total = w.total[r];
-    h.lse[query] = static_cast<T>(w.most[r] + std::log(total));
-    if (total == 0) continue;  // y is zero, and lse -inf
-    scale_rows({query, query + 1}, s.width, 1 / total, h.y);
-  }
+  end_softmax(queries.size(), w.running, h.y.at(queries.begin), h.y.stride, h.lse + queries.begin);
 }
 
 }  // namespace

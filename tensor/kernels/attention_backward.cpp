@@ -20,13 +20,16 @@ struct Workspace {
         keys(pieces.take<T>(few ? 0 : PackedBlock<T>::memory_size(block_keys, s.width))),
         queries(pieces.take<T>(PackedBlock<T>::memory_size(std::min(s.queries, tile_queries), s.width))),
         slopes(pieces.take<T>(PackedBlock<T>::memory_size(std::min(s.queries, tile_queries), s.width))),
+        dk(pieces.take<T>(block_keys * s.width)),
+        dv(pieces.take<T>(block_keys * s.width)),
         scaled(pieces.take<T>(std::min(s.queries, tile_queries) * s.width)),
         p(pieces.take<T>(std::min(s.queries, tile_queries) * block_keys)),
         dp(pieces.take<T>(std::min(s.queries, tile_queries) * block_keys)) {}
 
   bool few;
   T *key_dots, *value_dots, *keys;  // of a block of keys, packed: k and v transposed, k as it is
-  T *queries, *slopes;              // of a tile, packed: scale q, dy
+  T *queries, *slopes;              // of a tile, packed: q, dy
+  T *dk, *dv;                       // of the block, so far
   T* scaled;                        // scale q
   T *p, *dp;                        // of a tile: s, then p; dp, then ds
 };
@@ -45,7 +48,7 @@ struct Wanted {
   bool queries, keys;
 };
 
-/// What the pairs of these queries and keys, at most a block of them, add to the gradients; dq still without the scale.
+/// What the pairs of these queries and keys, at most a block of them, add to dq, and, in the workspace, to dk and dv.
 template <class T>
 void add_pairs(const AttentionShape& s, const Head<T>& h, const Sight& sight, Range queries, Range keys, Wanted wanted,
                Workspace<T>& w) {
@@ -61,11 +64,11 @@ void add_pairs(const AttentionShape& s, const Head<T>& h, const Sight& sight, Ra
   for_each_block(queries, tile_queries, [&](Range rows) {
     const Tile tile(sight, rows, keys);
     if (tile.empty()) return;
-    const HeadRows<const T> dy = h.dy.from(rows.begin);
-    const HeadRows<const T> q = scaled_copy(rows.size(), s.width, h.q.from(rows.begin), s.scale, w.scaled);
-    tile.dots(q, k, w.few ? nullptr : &key_dots, s.width, w.p);
+    const HeadRows<const T> q = h.q.from(rows.begin), dy = h.dy.from(rows.begin);
+    scale_rows(rows.size(), s.width, static_cast<T>(s.scale), q.data, q.stride, w.scaled, s.width);
+    tile.dots({w.scaled, s.width}, k, w.few ? nullptr : &key_dots, s.width, w.p);
     tile.dots(dy, v, w.few ? nullptr : &value_dots, s.width, w.dp);
-    softmax_gradient(tile.scores(w.p), w.dp, h.lse + rows.begin, h.delta + rows.begin);
+    softmax_gradient(tile.scores(w.p), w.dp, static_cast<T>(s.scale), h.lse + rows.begin, h.delta + rows.begin);
     tile.hide(T{0}, w.p);
     tile.hide(T{0}, w.dp);
     if (wanted.queries) {
@@ -75,8 +78,8 @@ void add_pairs(const AttentionShape& s, const Head<T>& h, const Sight& sight, Ra
     const PackedBlock<T> packed_queries(rows.size(), s.width, w.queries), slopes(rows.size(), s.width, w.slopes);
     packed_queries.pack(q.data, q.stride, 1);
     slopes.pack(dy.data, dy.stride, 1);
-    tile.sum_over_queries(w.p, dy, slopes, s.width, h.dv.from(keys.begin));
-    tile.sum_over_queries(w.dp, q, packed_queries, s.width, h.dk.from(keys.begin));
+    tile.sum_over_queries(w.p, dy, slopes, s.width, {w.dv, s.width});
+    tile.sum_over_queries(w.dp, q, packed_queries, s.width, {w.dk, s.width});
   });
 }
 
@@ -94,9 +97,17 @@ void begin_queries(const AttentionShape& s, const Head<T>& h, Range queries) {
 }
 
 template <class T>
-void begin_keys(const AttentionShape& s, const Head<T>& h, Range keys) {
-  fill_rows(keys, s.width, h.dk);
-  fill_rows(keys, s.width, h.dv);
+void begin_keys(const AttentionShape& s, Range keys, Workspace<T>& w) {
+  std::fill_n(w.dk, keys.size() * s.width, T{0});
+  std::fill_n(w.dv, keys.size() * s.width, T{0});
+}
+
+template <class T>
+void end_keys(const AttentionShape& s, const Head<T>& h, Range keys, const Workspace<T>& w) {
+  for (int64_t j = 0; j < keys.size(); ++j) {
+    std::copy_n(w.dk + j * s.width, s.width, h.dk.at(keys.begin + j));
+    std::copy_n(w.dv + j * s.width, s.width, h.dv.at(keys.begin + j));
+  }
 }
 
 }  // namespace
@@ -119,10 +130,10 @@ void attention_backward(const AttentionShape& s, const AttentionResult<T>& resul
       const Sight sight(s, b);
       begin_queries(s, h, all_queries);
       for_each_block_of_keys(s, [&](Range keys) {
-        begin_keys(s, h, keys);
+        begin_keys(s, keys, workspace);
         add_pairs(s, h, sight, all_queries, keys, {.queries = true, .keys = true}, workspace);
+        end_keys(s, h, keys, workspace);
       });
-      scale_rows(all_queries, s.width, s.scale, h.dq);
     });
     return;
   }
@@ -134,13 +145,13 @@ void attention_backward(const AttentionShape& s, const AttentionResult<T>& resul
         for_each_block_of_keys(s, [&](Range keys) {
           add_pairs(s, h, sight, queries, keys, {.queries = true, .keys = false}, workspace);
         });
-        scale_rows(queries, s.width, s.scale, h.dq);
       });
   for_each_task<Workspace<T>>(
       s, s.keys, keys_of_a_task, [&](int64_t b, int64_t a, Range keys, Workspace<T>& workspace) {
         const Head<T> h = head(b, a);
-        begin_keys(s, h, keys);
+        begin_keys(s, keys, workspace);
         add_pairs(s, h, Sight(s, b), all_queries, keys, {.queries = false, .keys = true}, workspace);
+        end_keys(s, h, keys, workspace);
       });
 }
 

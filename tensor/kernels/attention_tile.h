@@ -35,22 +35,6 @@ void fill_rows(Range range, int64_t width, const HeadRows<T>& to) {
   for (int64_t i = range.begin; i < range.end; ++i) std::fill_n(to.at(i), width, T{0});
 }
 
-template <class T>
-void scale_rows(Range range, int64_t width, double scale, const HeadRows<T>& rows) {
-  for (int64_t r = range.begin; r < range.end; ++r) {
-    for (int64_t i = 0; i < width; ++i) rows.at(r)[i] *= static_cast<T>(scale);
-  }
-}
-
-/// `rows` rows of `from` times `scale`, without gaps.
-template <class T>
-HeadRows<const T> scaled_copy(int64_t rows, int64_t width, const HeadRows<const T>& from, double scale, T* to) {
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t i = 0; i < width; ++i) to[r * width + i] = from.at(r)[i] * static_cast<T>(scale);
-  }
-  return {to, width};
-}
-
 /// Queries and keys, which of them see each other, and products over those that do.
 class Tile {
  public:

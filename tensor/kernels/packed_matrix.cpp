@@ -60,16 +60,30 @@ int64_t panel_width() {
   return vectors_per_panel * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
 }
 
-/// to[l][j] = from[j][l] for a square of `square_side` rows.
+/// to[l][j] = from[j][l] for `strip_rows` l and as many j as a vector holds.
 #if HWY_TARGET == HWY_SCALAR
-constexpr int64_t square_side = 1;
-void transpose_square(const float* from, int64_t, float* to, int64_t) { *to = *from; }
+constexpr int64_t strip_rows = 1;
+void transpose_strip(const float* from, int64_t, float* to, int64_t) { *to = *from; }
 #else
-constexpr int64_t square_side = 4;
-HWY_INLINE void transpose_square(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
-  const hn::FixedTag<float, 4> d;
-  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + from_stride), c = hn::LoadU(d, from + 2 * from_stride),
-             e = hn::LoadU(d, from + 3 * from_stride);
+constexpr int64_t strip_rows = 4;
+
+/// Four numbers each from as many places as fill a vector.
+template <class D>
+HWY_INLINE hn::Vec<D> load_fours(D d, const float* from, int64_t distance) {
+  if constexpr (hn::MaxLanes(D()) <= 4) {
+    return hn::LoadU(d, from);
+  } else {
+    const hn::Half<D> half;
+    constexpr auto fours = static_cast<int64_t>(hn::MaxLanes(D()) / 8);  // in a half
+    return hn::Combine(d, load_fours(half, from + fours * distance, distance), load_fours(half, from, distance));
+  }
+}
+
+HWY_INLINE void transpose_strip(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+  const hn::ScalableTag<float> d;
+  const int64_t distance = 4 * from_stride;
+  const auto a = load_fours(d, from, distance), b = load_fours(d, from + from_stride, distance),
+             c = load_fours(d, from + 2 * from_stride, distance), e = load_fours(d, from + 3 * from_stride, distance);
   const auto ac_low = hn::InterleaveLower(d, a, c), be_low = hn::InterleaveLower(d, b, e);
   const auto ac_high = hn::InterleaveUpper(d, a, c), be_high = hn::InterleaveUpper(d, b, e);
   hn::StoreU(hn::InterleaveLower(d, ac_low, be_low), d, to);
@@ -80,9 +94,10 @@ HWY_INLINE void transpose_square(const float* from, int64_t from_stride, float* 
 
 #endif
 
-void transpose_square(const double* from, int64_t from_stride, double* to, int64_t to_stride) {
-  for (int64_t l = 0; l < square_side; ++l) {
-    for (int64_t j = 0; j < square_side; ++j) to[l * to_stride + j] = from[l + j * from_stride];
+void transpose_strip(const double* from, int64_t from_stride, double* to, int64_t to_stride) {
+  const auto columns = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<double>()));
+  for (int64_t l = 0; l < strip_rows; ++l) {
+    for (int64_t j = 0; j < columns; ++j) to[l * to_stride + j] = from[l + j * from_stride];
   }
 }
 
@@ -109,8 +124,9 @@ void lay_out_panel(const PanelSource<T>& s, int64_t width, T* HWY_RESTRICT panel
     for (int64_t l = 0; l < s.k; ++l) std::copy_n(s.w + l * s.row_stride, s.columns, panel + l * width);
     return;
   }
-  constexpr int64_t side = square_side;
-  const int64_t whole_rows = s.row_stride == 1 ? s.k / side * side : 0, whole_columns = s.columns / side * side;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  const int64_t whole_rows = s.row_stride == 1 ? s.k / strip_rows * strip_rows : 0;
+  const int64_t whole_columns = s.columns / lanes * lanes;
   const auto plain = [&](int64_t row, int64_t last_row, int64_t column) {
     for (int64_t l = row; l < last_row; ++l) {
       for (int64_t j = column; j < s.columns; ++j) panel[l * width + j] = s.w[l * s.row_stride + j * s.column_stride];
@@ -119,9 +135,9 @@ void lay_out_panel(const PanelSource<T>& s, int64_t width, T* HWY_RESTRICT panel
   constexpr int64_t stretch = 16;  // so that each line of W is read once and the panel's lines stay near
   for (int64_t begin = 0; begin < whole_rows; begin += stretch) {
     const int64_t end = std::min(whole_rows, begin + stretch);
-    for (int64_t j = 0; j < whole_columns; j += side) {
-      for (int64_t l = begin; l < end; l += side) {
-        transpose_square(s.w + l + j * s.column_stride, s.column_stride, panel + l * width + j, width);
+    for (int64_t j = 0; j < whole_columns; j += lanes) {
+      for (int64_t l = begin; l < end; l += strip_rows) {
+        transpose_strip(s.w + l + j * s.column_stride, s.column_stride, panel + l * width + j, width);
       }
     }
     plain(begin, end, whole_columns);
