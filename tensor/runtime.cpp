@@ -19,11 +19,11 @@ void set_threads(int count) {
 }
 
 FlushDenormals::FlushDenormals() : nested_(kernels::FloatMode::of_this_thread() == kernels::FloatMode::flushing()) {
-  kernels::set_float_mode(kernels::FloatMode::flushing());
+  kernels::FloatMode::flushing().apply();
 }
 
 FlushDenormals::~FlushDenormals() {
-  if (!nested_) kernels::set_float_mode(kernels::FloatMode::precise());
+  if (!nested_) kernels::FloatMode::precise().apply();
 }
 
 RuntimeInfo runtime_info() {

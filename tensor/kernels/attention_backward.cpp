@@ -118,10 +118,9 @@ void attention_backward(const AttentionShape& s, const AttentionResult<T>& resul
   std::vector<T> deltas(static_cast<size_t>(s.batch * s.heads * s.queries));
   const auto head = [&](int64_t b, int64_t a) {
     const int64_t at = (b * s.heads + a) * s.queries;
-    return Head<T>{rows_of(result.q, b, a), rows_of(result.k, b, a), rows_of(result.v, b, a),
-                   rows_of(result.y, b, a), rows_of(dy, b, a),       rows_of(dq, b, a),
-                   rows_of(dk, b, a),       rows_of(dv, b, a),       result.lse + at,
-                   deltas.data() + at};
+    return Head<T>{rows_of(result.q, b, a), rows_of(result.k, b, a), rows_of(result.v, b, a), rows_of(result.y, b, a),
+                   rows_of(dy, b, a),       rows_of(dq, b, a),       rows_of(dk, b, a),       rows_of(dv, b, a),
+                   result.lse + at,         deltas.data() + at};
   };
   const Range all_queries{0, s.queries};
   if (whole_heads(s, 2.0 / 9)) {  // the scores and dp are 2 of 9 products, where they are made twice
@@ -142,9 +141,8 @@ void attention_backward(const AttentionShape& s, const AttentionResult<T>& resul
         const Head<T> h = head(b, a);
         const Sight sight(s, b);
         begin_queries(s, h, queries);
-        for_each_block_of_keys(s, [&](Range keys) {
-          add_pairs(s, h, sight, queries, keys, {.queries = true, .keys = false}, workspace);
-        });
+        for_each_block_of_keys(
+            s, [&](Range keys) { add_pairs(s, h, sight, queries, keys, {.queries = true, .keys = false}, workspace); });
       });
   for_each_task<Workspace<T>>(
       s, s.keys, keys_of_a_task, [&](int64_t b, int64_t a, Range keys, Workspace<T>& workspace) {

@@ -24,7 +24,8 @@ template <class D>
 HWY_INLINE hn::Vec<D> small_exp(D d, hn::Vec<D> x) {
   using T = hn::TFromD<D>;
   constexpr bool single = sizeof(T) == sizeof(float);
-  const auto lowest = hn::Set(d, single ? -88 : -709);  // 2^-127: the exponent's bits are all 0 then, and so is the power
+  const auto lowest =
+      hn::Set(d, single ? -88 : -709);  // 2^-127: the exponent's bits are all 0 then, and so is the power
   const auto highest = hn::Set(d, single ? 88 : 709);
   const auto bounded = hn::Max(lowest, hn::Min(highest, x));
   const auto n = binary_exponent(d, bounded);
@@ -209,28 +210,29 @@ bool rows_finite_of(int64_t rows, int64_t width, const T* row, int64_t stride) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd))) + rest == 0;
 }
 
-#define CAROUSEL_ROWS(type)                                                                                            \
-  void take_scores_##type(const ScoreTile<type>& scores, const RunningSoftmax<type>& so_far) {                         \
-    take_scores_of(scores, so_far);                                                                                    \
-  }                                                                                                                    \
-  void end_softmax_##type(int64_t n, const RunningSoftmax<type>& so_far, type* y, int64_t stride, type* lse) { \
-    end_softmax_of(n, so_far, y, stride, lse); \
-  } \
-  void softmax_gradient_##type(const ScoreTile<type>& s, type* dp, type scale, const type* lse, const type* delta) {               \
-    softmax_gradient_of(s, dp, scale, lse, delta);                                                                            \
-  }                                                                                                                    \
-  void dot_rows_##type(int64_t n, int64_t width, const type* x, int64_t x_stride, const type* row, int64_t stride,     \
-                       type* out) {                                                                                    \
-    dot_rows_of(n, width, x, x_stride, row, stride, out);                                                              \
-  }                                                                                                                    \
-  void add_rows_##type(int64_t n, int64_t width, const type* w, const type* row, int64_t stride, type* sum) {          \
-    add_rows_of(n, width, w, row, stride, sum);                                                                        \
-  }                                                                                                                    \
-  void scale_rows_##type(int64_t n, int64_t width, type factor, const type* from, int64_t stride, type* to, int64_t to_stride) { \
-    scale_rows_of(n, width, factor, from, stride, to, to_stride); \
-  } \
-  bool rows_finite_##type(int64_t n, int64_t width, const type* row, int64_t stride) {                                 \
-    return rows_finite_of(n, width, row, stride);                                                                      \
+#define CAROUSEL_ROWS(type)                                                                                          \
+  void take_scores_##type(const ScoreTile<type>& scores, const RunningSoftmax<type>& so_far) {                       \
+    take_scores_of(scores, so_far);                                                                                  \
+  }                                                                                                                  \
+  void end_softmax_##type(int64_t n, const RunningSoftmax<type>& so_far, type* y, int64_t stride, type* lse) {       \
+    end_softmax_of(n, so_far, y, stride, lse);                                                                       \
+  }                                                                                                                  \
+  void softmax_gradient_##type(const ScoreTile<type>& s, type* dp, type scale, const type* lse, const type* delta) { \
+    softmax_gradient_of(s, dp, scale, lse, delta);                                                                   \
+  }                                                                                                                  \
+  void dot_rows_##type(int64_t n, int64_t width, const type* x, int64_t x_stride, const type* row, int64_t stride,   \
+                       type* out) {                                                                                  \
+    dot_rows_of(n, width, x, x_stride, row, stride, out);                                                            \
+  }                                                                                                                  \
+  void add_rows_##type(int64_t n, int64_t width, const type* w, const type* row, int64_t stride, type* sum) {        \
+    add_rows_of(n, width, w, row, stride, sum);                                                                      \
+  }                                                                                                                  \
+  void scale_rows_##type(int64_t n, int64_t width, type factor, const type* from, int64_t stride, type* to,          \
+                         int64_t to_stride) {                                                                        \
+    scale_rows_of(n, width, factor, from, stride, to, to_stride);                                                    \
+  }                                                                                                                  \
+  bool rows_finite_##type(int64_t n, int64_t width, const type* row, int64_t stride) {                               \
+    return rows_finite_of(n, width, row, stride);                                                                    \
   }
 CAROUSEL_ROWS(float)
 CAROUSEL_ROWS(double)
@@ -242,35 +244,36 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace carousel::kernels {
 
-#define CAROUSEL_ROWS(type)                                                                                      \
-  HWY_EXPORT(take_scores_##type);                                                                                \
-  HWY_EXPORT(end_softmax_##type); \
-  HWY_EXPORT(softmax_gradient_##type);                                                                           \
-  HWY_EXPORT(dot_rows_##type);                                                                                   \
-  HWY_EXPORT(add_rows_##type);                                                                                   \
-  HWY_EXPORT(scale_rows_##type); \
-  HWY_EXPORT(rows_finite_##type);                                                                                \
-  void take_scores(const ScoreTile<type>& scores, const RunningSoftmax<type>& so_far) {                          \
-    HWY_DYNAMIC_DISPATCH(take_scores_##type)(scores, so_far);                                                    \
-  }                                                                                                              \
-  void end_softmax(int64_t n, const RunningSoftmax<type>& so_far, type* y, int64_t stride, type* lse) { \
-    HWY_DYNAMIC_DISPATCH(end_softmax_##type)(n, so_far, y, stride, lse); \
-  } \
-  void softmax_gradient(const ScoreTile<type>& s, type* dp, type scale, const type* lse, const type* delta) {                \
-    HWY_DYNAMIC_DISPATCH(softmax_gradient_##type)(s, dp, scale, lse, delta);                                            \
-  }                                                                                                              \
-  void dot_rows(int64_t rows, int64_t width, const type* x, int64_t x_stride, const type* row, int64_t stride,   \
-                type* out) {                                                                                     \
-    HWY_DYNAMIC_DISPATCH(dot_rows_##type)(rows, width, x, x_stride, row, stride, out);                           \
-  }                                                                                                              \
-  void add_rows(int64_t rows, int64_t width, const type* weights, const type* row, int64_t stride, type* sum) {  \
-    HWY_DYNAMIC_DISPATCH(add_rows_##type)(rows, width, weights, row, stride, sum);                               \
-  }                                                                                                              \
-  void scale_rows(int64_t rows, int64_t width, type factor, const type* from, int64_t stride, type* to, int64_t to_stride) { \
-    HWY_DYNAMIC_DISPATCH(scale_rows_##type)(rows, width, factor, from, stride, to, to_stride); \
-  } \
-  bool rows_finite(int64_t rows, int64_t width, const type* row, int64_t stride) {                               \
-    return HWY_DYNAMIC_DISPATCH(rows_finite_##type)(rows, width, row, stride);                                   \
+#define CAROUSEL_ROWS(type)                                                                                     \
+  HWY_EXPORT(take_scores_##type);                                                                               \
+  HWY_EXPORT(end_softmax_##type);                                                                               \
+  HWY_EXPORT(softmax_gradient_##type);                                                                          \
+  HWY_EXPORT(dot_rows_##type);                                                                                  \
+  HWY_EXPORT(add_rows_##type);                                                                                  \
+  HWY_EXPORT(scale_rows_##type);                                                                                \
+  HWY_EXPORT(rows_finite_##type);                                                                               \
+  void take_scores(const ScoreTile<type>& scores, const RunningSoftmax<type>& so_far) {                         \
+    HWY_DYNAMIC_DISPATCH(take_scores_##type)(scores, so_far);                                                   \
+  }                                                                                                             \
+  void end_softmax(int64_t n, const RunningSoftmax<type>& so_far, type* y, int64_t stride, type* lse) {         \
+    HWY_DYNAMIC_DISPATCH(end_softmax_##type)(n, so_far, y, stride, lse);                                        \
+  }                                                                                                             \
+  void softmax_gradient(const ScoreTile<type>& s, type* dp, type scale, const type* lse, const type* delta) {   \
+    HWY_DYNAMIC_DISPATCH(softmax_gradient_##type)(s, dp, scale, lse, delta);                                    \
+  }                                                                                                             \
+  void dot_rows(int64_t rows, int64_t width, const type* x, int64_t x_stride, const type* row, int64_t stride,  \
+                type* out) {                                                                                    \
+    HWY_DYNAMIC_DISPATCH(dot_rows_##type)(rows, width, x, x_stride, row, stride, out);                          \
+  }                                                                                                             \
+  void add_rows(int64_t rows, int64_t width, const type* weights, const type* row, int64_t stride, type* sum) { \
+    HWY_DYNAMIC_DISPATCH(add_rows_##type)(rows, width, weights, row, stride, sum);                              \
+  }                                                                                                             \
+  void scale_rows(int64_t rows, int64_t width, type factor, const type* from, int64_t stride, type* to,         \
+                  int64_t to_stride) {                                                                          \
+    HWY_DYNAMIC_DISPATCH(scale_rows_##type)(rows, width, factor, from, stride, to, to_stride);                  \
+  }                                                                                                             \
+  bool rows_finite(int64_t rows, int64_t width, const type* row, int64_t stride) {                              \
+    return HWY_DYNAMIC_DISPATCH(rows_finite_##type)(rows, width, row, stride);                                  \
   }
 CAROUSEL_ROWS(float)
 CAROUSEL_ROWS(double)

@@ -37,14 +37,14 @@ struct RunningSoftmax {
 void take_scores(const ScoreTile<float>& scores, const RunningSoftmax<float>& so_far);
 void take_scores(const ScoreTile<double>& scores, const RunningSoftmax<double>& so_far);
 
-/// Of `count` queries that have seen all: y = sum of values / total, `stride` apart, and lse = largest + log total; 0 and
-/// -inf where nothing was seen.
+/// Of `count` queries that have seen all: y = sum of values / total, `stride` apart, and lse = largest + log total; 0
+/// and -inf where nothing was seen.
 void end_softmax(int64_t count, const RunningSoftmax<float>& so_far, float* y, int64_t stride, float* lse);
 void end_softmax(int64_t count, const RunningSoftmax<double>& so_far, double* y, int64_t stride, double* lse);
 
 /// s <- p = exp(s - lse), dp <- scale p (dp - delta): from a score and the gradient of its probability to the
-/// probability and the gradient of the product q . k, 0 behind the row's end. dp has the rows and the stride of s; row r
-/// has lse[r] and delta[r], and lse = -inf gives p = 0. exp as above; beyond 2^127, where only rounding can bring a
+/// probability and the gradient of the product q . k, 0 behind the row's end. dp has the rows and the stride of s; row
+/// r has lse[r] and delta[r], and lse = -inf gives p = 0. exp as above; beyond 2^127, where only rounding can bring a
 /// score, it is that.
 void softmax_gradient(const ScoreTile<float>& s, float* dp, float scale, const float* lse, const float* delta);
 void softmax_gradient(const ScoreTile<double>& s, double* dp, double scale, const double* lse, const double* delta);

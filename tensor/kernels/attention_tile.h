@@ -46,8 +46,8 @@ class Tile {
 
   template <class T>
   ScoreTile<T> scores(T* data) const {
-    return {queries_.size(), keys_.size(),     block_keys,
-            data,            sight_.end(queries_.begin) - keys_.begin, sight_.end_step()};
+    return {queries_.size(),  keys_.size(), block_keys, data, sight_.end(queries_.begin) - keys_.begin,
+            sight_.end_step()};
   }
 
   /// Writes `value` for the pairs that do not see each other although the ends of the rows leave them in.

@@ -48,7 +48,4 @@ class FloatMode {
   uint64_t bits_;
 };
 
-/// Makes `mode` this thread's, and that of the threads that work for it, BLAS calls on the OpenMP pool included.
-void set_float_mode(FloatMode mode);
-
 }  // namespace carousel::kernels

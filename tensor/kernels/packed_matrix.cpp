@@ -291,9 +291,9 @@ void PackedBlock<T>::multiply(int64_t rows, Rows a, T* c, int64_t c_stride, Into
 template <class T>
 void PackedBlock<T>::multiply(Part part, int64_t rows, Rows a, T* c, int64_t c_stride, Into into) const {
   const T* const first = panels_ + part.first_row * panel_width();
-  multiply_packed({part.rows, part.columns, first, panel_size_, a.data, a.row_stride, a.column_stride, c, c_stride,
-                   into, nullptr},
-                  rows);
+  multiply_packed(
+      {part.rows, part.columns, first, panel_size_, a.data, a.row_stride, a.column_stride, c, c_stride, into, nullptr},
+      rows);
 }
 
 template <class T>

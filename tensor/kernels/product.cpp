@@ -14,13 +14,15 @@ namespace {
 
 constexpr int64_t least_large_product = 4 * 65536;  // multiplications; OpenBLAS uses one thread below
 constexpr int64_t most_few_rows = 4;
+constexpr int64_t least_rows_worth_a_layout = 16;  // of small products: laying B out costs as much as some rows
 
 // Whether blocked_product beats BLAS.
-bool prefers_own_product() {
+bool prefers_own_product(int64_t m, int64_t n, int64_t k) {
 #ifdef CAROUSEL_HAVE_BLAS
-  return PackedBlock<float>::panel_width() >= 32;
+  const bool has_wide_registers = PackedBlock<float>::panel_width() >= 32;
+  return has_wide_registers && (m >= least_rows_worth_a_layout || is_large_product(m, n, k));
 #else
-  return true;
+  return is_large_product(m, n, k);
 #endif
 }
 
@@ -40,7 +42,7 @@ template <class T>
 void product(int64_t m, int64_t n, int64_t k, const Factor<T>& a, const Factor<T>& b, const T* bias, T* c) {
   if (m <= most_few_rows && !a.transposed && b.transposed) {
     few_rows_product(m, n, k, a.data, a.ld, b.data, b.ld, bias, c, n);
-  } else if (is_large_product(m, n, k) && prefers_own_product()) {
+  } else if (prefers_own_product(m, n, k)) {
     blocked_product(m, n, k, a, b, bias, c, n);
   } else {
     blas_product(m, n, k, a, b, bias, c);
@@ -51,16 +53,17 @@ template <class T>
 void product_batch(int64_t m, int64_t n, int64_t k, const Factor<T>& a_layout, std::span<const T* const> a,
                    const Factor<T>& b_layout, std::span<const T* const> b, T* c) {
   const auto count = static_cast<int64_t>(a.size());
-  const auto products = [&](int64_t begin, int64_t end) {
+  const auto products = [&](const auto& one_product, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      product<T>(m, n, k, {a[i], a_layout.ld, a_layout.transposed}, {b[i], b_layout.ld, b_layout.transposed}, nullptr,
-                 c + i * m * n);
+      one_product(m, n, k, Factor<T>{a[i], a_layout.ld, a_layout.transposed},
+                  Factor<T>{b[i], b_layout.ld, b_layout.transposed}, nullptr, c + i * m * n);
     }
   };
-  if (is_large_product(m, n, k)) return products(0, count);
+  if (count == 1 || is_large_product(m, n, k)) return products(product<T>, 0, count);
   check_blas_once();  // here, because an exception must not leave a parallel region
   const SerialBlas serial;
-  parallel_ranges(count, 1 + least_large_product / (1 + m * n * k), products);
+  parallel_ranges(count, 1 + least_large_product / (1 + m * n * k),
+                  [&](int64_t begin, int64_t end) { products(blas_product<T>, begin, end); });
 }
 
 #define CAROUSEL_PRODUCT(T)                                                                           \
