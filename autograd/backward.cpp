@@ -1,6 +1,5 @@
 #include <carousel/autograd/node.h>
 #include <carousel/autograd/variable.h>
-#include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
 
 #include <functional>
@@ -20,7 +19,7 @@ struct Gathered {
 };
 
 // Adds `gradient` to `total`: the one place in the library where gradients are accumulated.
-void accumulate(Gathered& total, const Tensor& gradient, const Node::Output& target, Op op) {
+void accumulate(Gathered& total, const Gradient& gradient, const Node::Output& target, Op op) {
   check<ShapeError>(gradient.shape() == target.shape, to_string(op),
                     "a gradient must have the shape of its value: got {} and {}", to_string(gradient.shape()),
                     to_string(target.shape));
@@ -28,11 +27,11 @@ void accumulate(Gathered& total, const Tensor& gradient, const Node::Output& tar
                     "a gradient must have the dtype of its value: got {} and {}", to_string(gradient.dtype()),
                     to_string(target.dtype));
   if (!total.sum.defined()) {
-    total.sum = gradient;
+    total.sum = gradient.value();
   } else if (total.can_grow()) {
-    add_(total.sum, gradient);
+    gradient.add_to(total.sum);
   } else {
-    total = {total.sum + gradient, true};
+    total = {gradient.added_to(total.sum), true};
   }
 }
 
@@ -48,7 +47,7 @@ Tensor owned(const Tensor& gradient) {
 // One walk from a result back to the leaves.
 class Walk {
  public:
-  void deliver(const Edge& to, const Tensor& gradient, Op from) {
+  void deliver(const Edge& to, const Gradient& gradient, Op from) {
     Pending& pending = queue_[to.node->number()];
     if (!pending.node) {
       pending.node = to.node;

@@ -7,8 +7,9 @@ namespace carousel {
 
 Variable take_rows(const Variable& table, const Tensor& index) {
   return record(Op::take_rows, take_rows(table.value(), index), {table},
-                [rows = table.size(0), index = Saved(index)](const Tensor& dy) {
-                  return Gradients{scatter_rows(dy, index.get(), rows)};
+                [shape = table.shape(), index = Saved(index)](const Tensor& dy) {
+                  return Gradients{
+                      {shape, dy.dtype(), [index = index.get(), dy](Tensor& dtable) { add_rows_(dtable, index, dy); }}};
                 });
 }
 

@@ -23,4 +23,8 @@ void check_anomaly(std::string_view what, Op op, const Tensor& value) {
                                any(isnan(value)) ? "a NaN" : "an infinity", to_string(value.shape())));
 }
 
+void check_anomaly(std::string_view what, Op op, const Gradient& gradient) {
+  if (anomaly) check_anomaly(what, op, gradient.value());
+}
+
 }  // namespace carousel

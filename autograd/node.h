@@ -59,5 +59,6 @@ Op running_backward();
 
 /// Throws ValueError `[anomaly] WHAT OP holds a NaN` when the mode is on and `value` holds a NaN or an infinity.
 void check_anomaly(std::string_view what, Op op, const Tensor& value);
+void check_anomaly(std::string_view what, Op op, const Gradient& gradient);
 
 }  // namespace carousel

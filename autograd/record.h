@@ -1,5 +1,6 @@
 #pragma once
 
+#include <carousel/autograd/gradient.h>
 #include <carousel/autograd/variable.h>
 
 #include <functional>
@@ -9,9 +10,6 @@
 /// How an operation puts itself on the tape. See autograd/elementwise.cpp for the pattern: check, forward, and the
 /// backward closure right beneath it with its captures written out by name.
 namespace carousel {
-
-/// One gradient per input, in the inputs' order; undefined means zero. Each has its input's shape and dtype.
-using Gradients = std::vector<Tensor>;
 
 /// A value kept for backward. It remembers the storage's version; `get` throws ValueError when the value was changed
 /// in place since.

@@ -1,5 +1,6 @@
 #include <carousel/autograd/record.h>
 #include <carousel/autograd/shape.h>
+#include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
 #include <carousel/tensor/join.h>
 #include <carousel/tensor/reduce.h>
@@ -33,20 +34,22 @@ std::vector<Shape> shapes_of(std::span<const Tensor> tensors) {
 
 }  // namespace
 
-// The backward of a view that leaves elements out: zeros everywhere else.
+// The backward of a view that leaves elements out adds to the same view.
 Variable slice(const Variable& x, int64_t axis, Slice range) {
   return record(Op::slice, x.value().slice(axis, range), {x}, [shape = x.shape(), axis, range](const Tensor& dy) {
-    Tensor dx = zeros(shape, dy.dtype());
-    dx.slice(axis, range).copy_(dy);
-    return Gradients{dx};
+    return Gradients{{shape, dy.dtype(), [axis, range, dy](Tensor& dx) {
+                        Tensor part = dx.slice(axis, range);
+                        add_(part, dy);
+                      }}};
   });
 }
 
 Variable select(const Variable& x, int64_t axis, int64_t index) {
   return record(Op::select, x.value().select(axis, index), {x}, [shape = x.shape(), axis, index](const Tensor& dy) {
-    Tensor dx = zeros(shape, dy.dtype());
-    dx.select(axis, index).copy_(dy);
-    return Gradients{dx};
+    return Gradients{{shape, dy.dtype(), [axis, index, dy](Tensor& dx) {
+                        Tensor part = dx.select(axis, index);
+                        add_(part, dy);
+                      }}};
   });
 }
 
@@ -94,7 +97,10 @@ Variable concatenate(std::span<const Variable> parts, int64_t axis) {
   std::vector<int64_t> sizes;
   Tensor y = concatenate(values_of(parts), axis);
   for (const Variable& part : parts) sizes.push_back(part.size(axis));
-  return record(Op::concatenate, y, parts, [sizes, axis](const Tensor& dy) { return split(dy, sizes, axis); });
+  return record(Op::concatenate, y, parts, [sizes, axis](const Tensor& dy) {
+    const std::vector<Tensor> each = split(dy, sizes, axis);
+    return Gradients(each.begin(), each.end());
+  });
 }
 
 Variable stack(std::span<const Variable> parts, int64_t axis) {

@@ -109,7 +109,7 @@ Variable normalised(Op op, const Normalisation& how, std::span<const Variable> i
                   Gradients gradients = normalise_backward(
                       how, {.x = rows.get(), .gain = gain.get(), .y = {}, .mean = mean.get(), .scale = scale.get()},
                       order.rows(dy).contiguous());
-                  gradients[0] = order.restore(gradients[0]);
+                  gradients[0] = order.restore(gradients[0].value());
                   gradients.resize(count);
                   return gradients;
                 });

@@ -1,4 +1,5 @@
 #include <carousel/tensor/dispatch.h>
+#include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
 #include <carousel/tensor/index.h>
 #include <carousel/tensor/kernels/index.h>
@@ -83,6 +84,27 @@ Tensor checked_picks(std::string_view operation, const Tensor& x, int axis, cons
   return picks;
 }
 
+/// The sizes of `source` behind those of the index.
+std::span<const int64_t> sizes_of_a_row(std::string_view operation, const Tensor& source, const Tensor& index) {
+  check_defined(operation, source);
+  check<ShapeError>(
+      index.rank() <= source.rank() && std::equal(index.shape().begin(), index.shape().end(), source.shape().begin()),
+      operation, "the source's first sizes must be the index's: got {} and {}", source.shape(), index.shape());
+  return {source.shape().begin() + index.rank(), source.shape().end()};
+}
+
+/// out[index[i]] += source[i]; `out` is contiguous, and all sizes fit.
+void add_to_rows(std::string_view operation, Tensor& out, const Tensor& index, const Tensor& source) {
+  const IndexedRows target = indexed_rows(operation, index, out.shape()[0]);
+  Tensor from = target.order.rows(flatten_after(source, index.rank())).contiguous();
+  if (may_overlap(out, from)) from = from.clone();
+  dispatch_numeric(operation, source.dtype(), [&target, &from, &out](auto zero) {
+    using T = decltype(zero);
+    kernels::add_rows(target.index.numel(), target.index.data<int64_t>(), from.data<T>(), from.shape()[1],
+                      out.mutable_data<T>());
+  });
+}
+
 }  // namespace
 
 Tensor take_rows(const Tensor& table, const Tensor& index) {
@@ -102,19 +124,19 @@ Tensor take_rows(const Tensor& table, const Tensor& index) {
 
 Tensor scatter_rows(const Tensor& source, const Tensor& index, int64_t rows) {
   check<ValueError>(rows >= 0, "scatter_rows", "the number of rows must not be negative: got {}", rows);
-  check_defined("scatter_rows", source);
-  const int lead = index.rank();
-  check<ShapeError>(
-      lead <= source.rank() && std::equal(index.shape().begin(), index.shape().end(), source.shape().begin()),
-      "scatter_rows", "the source's first sizes must be the index's: got {} and {}", source.shape(), index.shape());
-  const IndexedRows target = indexed_rows("scatter_rows", index, rows);
-  const Tensor from = target.order.rows(flatten_after(source, lead)).contiguous();
-  Tensor out = zeros(joined({rows}, {source.shape().begin() + lead, source.shape().end()}), source.dtype());
-  dispatch_numeric("scatter_rows", source.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    kernels::add_rows(target.index.numel(), target.index.data<int64_t>(), from.data<T>(), from.shape()[1],
-                      out.mutable_data<T>());
-  });
+  Tensor out = zeros(joined({rows}, sizes_of_a_row("scatter_rows", source, index)), source.dtype());
+  add_to_rows("scatter_rows", out, index, source);
+  return out;
+}
+
+Tensor& add_rows_(Tensor& out, const Tensor& index, const Tensor& source) {
+  check_same_dtype("add_rows_", out, source);
+  const std::span<const int64_t> row = sizes_of_a_row("add_rows_", source, index);
+  check<ShapeError>(out.rank() >= 1 && std::equal(row.begin(), row.end(), out.shape().begin() + 1, out.shape().end()),
+                    "add_rows_", "rows must be of the source's last sizes: got {} and {}, at {}", out.shape(),
+                    source.shape(), index.shape());
+  if (!out.is_contiguous()) return add_(out, scatter_rows(source, index, out.size(0)));
+  add_to_rows("add_rows_", out, index, source);
   return out;
 }
 

@@ -13,6 +13,9 @@ Tensor take_rows(const Tensor& table, const Tensor& index);
 /// shape index.shape + [..] (ShapeError otherwise) and is float32, float64 or int64 (ValueError otherwise, and when
 /// rows < 0). Deterministic.
 Tensor scatter_rows(const Tensor& source, const Tensor& index, int64_t rows);
+/// The same in place, on what is there: out[index[i]] += source[i], `out` [rows, ..] of the source's dtype (ValueError
+/// otherwise) with the source's last sizes (ShapeError). Returns out.
+Tensor& add_rows_(Tensor& out, const Tensor& index, const Tensor& source);
 
 /// out[i][j].. = x[..][index[i][j]..].. along `axis`: index's shape, x's dtype (any). `index` has x's rank and, off the
 /// axis, sizes at most x's (ShapeError otherwise).

@@ -1,4 +1,5 @@
 #include <carousel/autograd/elementwise.h>
+#include <carousel/autograd/index.h>
 #include <carousel/autograd/matmul.h>
 #include <carousel/autograd/node.h>
 #include <carousel/autograd/reduce.h>
@@ -99,6 +100,73 @@ TEST(Graph, AGradientThatAnotherHasTooIsNotAddedTo) {
   sum((a + b) * 5.0 + first).backward();  // a + b, which gives both the same tensor, comes before a * 2
   EXPECT_EQ(a.grad().data<double>()[0], 7);
   EXPECT_EQ(b.grad().data<double>()[0], 5);
+}
+
+// d sum(w rows(table, index)) / d table, w = 1, 2, .. by row of the result.
+struct LookedUp {
+  Variable table = Variable::parameter(ones({1 << 9, 1 << 9}, DType::float32));  // a size that is not rounded up
+  Tensor index = Tensor::from({7, 0, 7}, {3}, DType::int64);
+
+  Variable loss() const { return sum(take_rows(table, index) * linspace(1, 3, 3).unsqueeze(1)); }
+  // The gradient of the first number in a row.
+  double in_row(int64_t row) const { return table.grad().select(0, row).select(0, 0).item(); }
+};
+
+TEST(Graph, TheGradientOfALookUpIsAddedWhereAnotherLies) {
+  const LookedUp look;
+  const Variable looked_up = look.loss();
+  const Variable y = looked_up + sum(look.table * 10.0);  // what was made last comes first
+  const uint64_t before = storage_stats().live_bytes;
+  reset_storage_peak();
+  y.backward();
+  EXPECT_EQ(look.in_row(7), 14);
+  EXPECT_EQ(look.in_row(0), 12);
+  EXPECT_EQ(look.in_row(1), 10);
+  // The gradient of the table, and some rows; the zeros of a second table were never there.
+  const uint64_t table = look.table.value().numel() * sizeof(float);
+  EXPECT_LT(storage_stats().peak_bytes - before, table + table / 2);
+}
+
+TEST(Graph, TheGradientOfALookUpIsAddedToZerosWhereItComesFirst) {
+  const LookedUp look;
+  const Variable other = sum(look.table * 10.0);
+  (other + look.loss()).backward();
+  EXPECT_EQ(look.in_row(7), 14);
+  EXPECT_EQ(look.in_row(1), 10);
+  const LookedUp alone;
+  alone.loss().backward();
+  EXPECT_EQ(alone.in_row(7), 4);
+  EXPECT_EQ(alone.in_row(1), 0);
+}
+
+TEST(Graph, TheGradientOfALookUpIsNotAddedToWhatAnotherHasToo) {
+  const Variable a = Variable::parameter(ones({3}, DType::float64)), b = Variable::parameter(ones({3}, DType::float64));
+  const Tensor index = Tensor::from({2}, {1}, DType::int64);
+  const Variable first = sum(take_rows(a, index)) + sum(slice(a, 0, {.start = 1})) + select(a, 0, 1);
+  (sum((a + b) * 5.0) + first).backward();  // a + b, which gives both the same tensor, comes before the parts of a
+  EXPECT_EQ(a.grad().to_vector<double>(), (std::vector<double>{5, 7, 7}));
+  EXPECT_EQ(b.grad().to_vector<double>(), (std::vector<double>{5, 5, 5}));
+}
+
+TEST(Graph, TheGradientOfALookUpIsAddedToOneThatLiesTransposed) {
+  const Variable table = Variable::parameter(ones({2, 3}, DType::float64));
+  const Variable turned = transpose(table, 0, 1) * linspace(0, 5, 6, DType::float64).reshape({3, 2});
+  (sum(take_rows(table, Tensor::from({1}, {1}, DType::int64))) + sum(turned)).backward();
+  EXPECT_EQ(table.grad().to_vector<double>(), (std::vector<double>{0, 2, 4, 2, 4, 6}));
+}
+
+TEST(Graph, StepsTakenFromASequenceAddTheirGradientsToOneMemory) {
+  constexpr int64_t steps = 64;
+  const Variable x = Variable::parameter(ones({steps, 1 << 12}, DType::float32));
+  Variable y = Tensor::scalar(0);
+  for (int64_t t = 0; t < steps; ++t) {
+    y = y + sum(select(x, 0, t)) * static_cast<double>(t) + sum(slice(x, 0, {.start = t})) * 100.0;
+  }
+  const uint64_t before = storage_stats().live_bytes;
+  reset_storage_peak();
+  y.backward();
+  for (int64_t t = 0; t < steps; ++t) EXPECT_EQ(x.grad().select(0, t).select(0, 5).item(), 100.0 * (t + 1) + t);
+  EXPECT_LT(storage_stats().peak_bytes - before, 2 * x.value().numel() * sizeof(float));
 }
 
 TEST(Graph, FloatAndDoubleAgree) {

@@ -3,6 +3,7 @@
 #include <carousel/autograd/matmul.h>
 #include <carousel/autograd/record.h>
 #include <carousel/autograd/reduce.h>
+#include <carousel/autograd/shape.h>
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
 
@@ -104,6 +105,32 @@ TEST(Safety, AnOperationWithAWrongBackwardIsCaught) {
             "[exp] backward must give one gradient per input: got 0 for 1");
 }
 
+TEST(Safety, AGradientThatIsToBeAddedMustFitToo) {
+  const Variable x = parameter();
+  const auto wrong = [&](const Shape& shape, DType dtype) {
+    return record(Op::exp, exp(x.value()), {x}, [shape, dtype](const Tensor&) {
+      return Gradients{{shape, dtype, [](Tensor& sum) { add_(sum, 1); }}};
+    });
+  };
+  EXPECT_EQ(error_of<ShapeError>([&] { sum(wrong({4}, DType::float32)).backward(); }),
+            "[exp] a gradient must have the shape of its value: got [4] and [3]");
+  EXPECT_EQ(error_of<ValueError>([&] { sum(wrong({3}, DType::float64)).backward(); }),
+            "[exp] a gradient must have the dtype of its value: got float64 and float32");
+  EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(Safety, AHookSeesTheWholeGradientOfWhatWasLookedUp) {
+  Variable x = parameter();
+  std::vector<float> seen;
+  x.add_hook([&seen](const Tensor& gradient) {
+    seen = gradient.to_vector<float>();
+    return gradient * 2.0;
+  });
+  (select(x, 0, 2) * 5.0 + sum(x)).backward();
+  EXPECT_EQ(seen, (std::vector<float>{1, 1, 6}));
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{2, 2, 12}));
+}
+
 TEST(Safety, AHookMayNotWriteToItsGradient) {
   const Variable a = parameter(), b = parameter();
   Variable y = exp(a);
@@ -159,6 +186,11 @@ TEST(Safety, AnomalyModeNamesTheBackwardThatMadeAnInfinity) {
   const Variable y = sum(sqrt(x));
   EXPECT_EQ(error_of<ValueError>([&] { y.backward(); }),
             "[anomaly] a gradient from the backward of sqrt holds an infinity: shape [2]");
+  const Variable added = record(Op::exp, x.value(), {x}, [](const Tensor& dy) {
+    return Gradients{{dy.shape(), dy.dtype(), [](Tensor& sum) { add_(sum, INFINITY); }}};
+  });
+  EXPECT_EQ(error_of<ValueError>([&] { sum(added).backward(); }),
+            "[anomaly] a gradient from the backward of exp holds an infinity: shape [2]");
 }
 
 TEST(Safety, ShapesThatDoNotFitAreNamed) {

@@ -1,4 +1,5 @@
 #include <carousel/tensor/compare.h>
+#include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
 #include <carousel/tensor/index.h>
 #include <carousel/tensor/runtime.h>
@@ -73,6 +74,36 @@ TEST(Index, ScatterRowsAddsRowByRow) {
   scattering_adds_row_by_row<float>();
   scattering_adds_row_by_row<double>();
   scattering_adds_row_by_row<int64_t>();
+}
+
+TEST(Index, RowsAreAddedToWhatIsThere) {
+  Rng rng(5);
+  const Tensor index = rng.integers({4, 5}, 0, 6), source = test::scrambled<float>({4, 5, 3}, rng);
+  const Tensor before = test::scrambled<float>({6, 3}, rng);
+  Tensor rows = before.clone(), columns = before.transpose(0, 1).contiguous().transpose(0, 1);
+  const Tensor expected = before + scatter_rows(source, index, 6);  // small integers: sums are exact in any order
+  EXPECT_TRUE(identical(add_rows_(rows, index, source), expected));
+  EXPECT_TRUE(identical(add_rows_(columns, index, source), expected));
+}
+
+TEST(Index, RowsMayBeAddedToThemselves) {
+  Tensor x = Tensor::from({1, 2, 3, 4}, {2, 2});
+  add_rows_(x, Tensor::from({1, 1}, {2}, DType::int64), x);
+  EXPECT_TRUE(identical(x, Tensor::from({1, 2, 7, 10}, {2, 2})));
+}
+
+TEST(Index, ErrorsOfAddedRows) {
+  Tensor out = ones({5, 2});
+  const Tensor index = Tensor::from({0, 5}, {2}, DType::int64);
+  expect_error<IndexError>("[add_rows_] positions must be in [0, 5): got 5 at [1]", [&] {
+    add_rows_(out, index, ones({2, 2}));
+  });
+  expect_error<ShapeError>("[add_rows_] rows must be of the source's last sizes: got [5, 2] and [2, 3], at [2]", [&] {
+    add_rows_(out, index, ones({2, 3}));
+  });
+  expect_error<ShapeError>("[add_rows_] the source's first sizes must be the index's: got [3, 2] and [2]", [&] {
+    add_rows_(out, index, ones({3, 2}));
+  });
 }
 
 TEST(Index, ScatterRowsIsTheSameForAnyThreadCount) {
