@@ -1,5 +1,4 @@
 #include <carousel/tensor/kernels/blas.h>
-#include <carousel/tensor/kernels/parallel.h>
 #include <carousel/tensor/kernels/threads.h>
 
 #include <omp.h>
@@ -50,7 +49,6 @@ BlasThreads::BlasThreads(bool many) {
   // Small products need no count: OpenBLAS takes one thread for them by itself.
   const auto must_set = [&] { return pool() == Pool::own && many && openblas_get_num_threads() != count; };
   if (count > 1 || must_set()) turn_ = std::unique_lock(turn());
-  if (count > 1) hand_float_mode_on();
   if (pool() == Pool::openmp) {  // it takes what OpenMP would give this caller
     previous_ = omp_get_max_threads();
     was_dynamic_ = omp_get_dynamic() != 0;

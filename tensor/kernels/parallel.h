@@ -10,25 +10,17 @@
 
 namespace carousel::kernels {
 
-/// The mode that the last region of this thread handed on to its team.
-inline thread_local FloatMode mode_of_team = FloatMode::precise();
-
 /// Calls `body(number, size)` on every thread of the team, which may wait for one another in it by OpenMP's constructs.
 /// Always the same team: libgomp ends threads that a smaller one does not need, and makes new ones for the next. All
 /// take subnormal numbers for what the caller takes them. `body` must not throw, and therefore not allocate.
 template <class Body>
 void parallel_team(const Body& body) {
-  const FloatMode mode = mode_of_team = FloatMode::of_this_thread();
+  const FloatMode mode = FloatMode::of_this_thread();
 #pragma omp parallel num_threads(thread_count())
   {
     mode.apply();
     body(omp_get_thread_num(), omp_get_num_threads());
   }
-}
-
-/// For a library that opens regions of its own on the same threads: hands the mode on, unless that was done already.
-inline void hand_float_mode_on() {
-  if (mode_of_team != FloatMode::of_this_thread()) parallel_team([](int, int) {});
 }
 
 /// Calls `body(task)` for 0, 1, ... tasks - 1 on all threads; those that are left over do nothing.
