@@ -5,7 +5,7 @@
 #include <carousel/autograd/shape.h>
 #include <carousel/nn/recurrent.h>
 #include <carousel/tensor/elementwise.h>
-#include <carousel/tensor/join.h>
+#include <carousel/tensor/factory.h>
 #include <carousel/tensor/kernels/gru.h>
 
 namespace carousel {
@@ -23,10 +23,6 @@ struct GruKept {
 // A tensor [.., 3H] or [3H, ..] in two parts: that of r and z, and that of n.
 Tensor of_gates(const Tensor& x, int64_t axis) { return x.slice(axis, {.stop = x.size(axis) / 3 * 2}); }
 Tensor of_candidate(const Tensor& x, int64_t axis) { return x.slice(axis, {.start = x.size(axis) / 3 * 2}); }
-Tensor join(const Tensor& gates, const Tensor& candidate) {
-  const std::vector<Tensor> parts{gates, candidate};
-  return concatenate(parts, 0);
-}
 
 struct Outputs {
   Tensor q, h, last;  // [T, B, H], [T, B, H], [B, H]
@@ -46,47 +42,74 @@ Outputs run_forward(const GruKept& kept, const Tensor& bias, Tensor& gates) {
   return out;
 }
 
-struct InnerGradients {
-  Tensor gates, q;  // [T, B, 3H], before the gates' functions; [T, B, H]
-  Tensor h0;        // [B, H]
+// The gradients of W_hh and b_hh, gathered block by block. Those of W_hn and b_hn go through q where the reset gate
+// acts after the product.
+class RecurrentGradients {
+ public:
+  explicit RecurrentGradients(const GruKept& kept)
+      : kept_(kept),
+        after_(kept.form == GruForm::reset_after),
+        weight_(zeros_like(kept.common.weight_hh.get())),
+        bias_(zeros({weight_.size(0)}, weight_.dtype())) {}
+
+  // dz [steps, B, 3H] before the gates' functions, dq [steps, B, H].
+  void add(const Block& block, const Tensor& dz, const Tensor& dq) {
+    const Tensor of_n = of_candidate(weight_, 0);
+    add_recurrent_weight_gradient(of_gates(weight_, 0), block, of_gates(dz, 2), kept_.common);
+    if (after_) {
+      add_recurrent_weight_gradient(of_n, block, dq, kept_.common);
+      Tensor bias_n = of_candidate(bias_, 0);
+      add_(bias_n, bias_gradient(dq));
+    } else {
+      add_weight_gradient(of_n, of_candidate(dz, 2), steps_of(kept_.q.get(), block));
+    }
+  }
+  const Tensor& weight() const { return weight_; }
+  // From the gradient of b_ih, which is the same but for n.
+  Tensor bias(const Tensor& input_bias) {
+    if (!after_) return input_bias;
+    of_gates(bias_, 0).copy_(of_gates(input_bias, 0));
+    return bias_;
+  }
+
+ private:
+  const GruKept& kept_;
+  bool after_;
+  Tensor weight_, bias_;
 };
 
-// The loop back in time.
+// The loop back in time: the gradients of x, h0 and the parameters, from those of the outputs and of the last state.
 template <class T>
-InnerGradients run_backward(const GruKept& kept, const Tensor& dy, const Tensor& dlast) {
+Gradients run_backward(const GruKept& kept, const Tensor& dy, const Tensor& dlast) {
   const Tensor &gates = kept.gates.get(), &q = kept.q.get(), &h = kept.common.h.get(), &h0 = kept.common.h0.get();
   const Breaks breaks = kept.common.breaks.get();
   const auto weights = kernels::GruWeights<T>::straight(h.size(2), kept.common.weight_hh.get().data<T>());
-  InnerGradients out{Tensor(gates.shape(), gates.dtype()), Tensor(q.shape(), q.dtype()), dlast};
-  for (const Block& block : kept.common.visit.blocks(h.size(0))) {
+  InputGradients input(kept.common);
+  RecurrentGradients recurrent(kept);
+  Tensor dh0 = dlast;
+  for (const Block& block : kept.common.blocks()) {
     const int64_t first = block.first;
-    Tensor dh = kept.common.visit.gradient_like(h, block), before(h0.shape(), h0.dtype());
+    Tensor dz(steps_of(gates, block).shape(), h.dtype()), dq(steps_of(q, block).shape(), h.dtype()),
+        dh = kept.common.visit.gradient_like(h, block), before(h0.shape(), h0.dtype());
     kernels::gru_backward<T>(
         breaks.recurrence(h, block), kept.form, weights, first == 0 ? h0.data<T>() : data_or_null<T>(h, first - 1),
         {data_or_null<T>(gates, first), data_or_null<T>(q, first), data_or_null<T>(h, first)},
-        data_or_null<T>(dy, first), data_or_null<T>(out.h0),
-        {mutable_or_null<T>(out.gates, first), mutable_or_null<T>(out.q, first), mutable_or_null<T>(dh)},
-        before.mutable_data<T>());
+        data_or_null<T>(dy, first), data_or_null<T>(dh0),
+        {dz.mutable_data<T>(), dq.mutable_data<T>(), mutable_or_null<T>(dh)}, before.mutable_data<T>());
     NamedTensors saved = gates_by_name(gates, {"r", "z", "n"});
     saved.emplace_back("h", h);
     kept.common.visit.show(block, saved, {{"h", dh}});
-    out.h0 = before;
+    input.add(block, dz);
+    recurrent.add(block, dz, dq);
+    dh0 = before;
   }
-  return out;
+  const InputGradients::Sums sums = input.sums();
+  return {sums.source, dh0, sums.weight_ih, recurrent.weight(), sums.bias, recurrent.bias(sums.bias)};
 }
 
-// The gradients of x, h0 and the parameters, from those of the outputs and of the last state. Those of W_hn and b_hn go
-// through q where the reset gate acts after the product.
 Gradients backward(const GruKept& kept, std::span<const Tensor> dys) {
   const auto run = kept.q.get().dtype() == DType::float32 ? run_backward<float> : run_backward<double>;
-  const InnerGradients inner = run(kept, time_major(dys[0]), without_gaps(dys[1]));
-  const bool after = kept.form == GruForm::reset_after;
-  const InputGradients input = input_gradients(kept.common, inner.gates);
-  const Tensor dw_n = after ? recurrent_weight_gradient(inner.q, kept.common)
-                            : weight_gradient(of_candidate(inner.gates, 2), kept.q.get());
-  return {input.source,    inner.h0,
-          input.weight_ih, join(recurrent_weight_gradient(of_gates(inner.gates, 2), kept.common), dw_n),
-          input.bias,      after ? join(of_gates(input.bias, 0), bias_gradient(inner.q)) : input.bias};
+  return run(kept, time_major(dys[0]), without_gaps(dys[1]));
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ Gradients backward(const RecurrenceKept& kept, std::span<const Tensor> dys) {
   NamedTensors saved{{"h", h}};
   if (a.rank() == 3) saved.emplace_back("decay", a);
   for (const Block& block : kept.visit.blocks(h.size(0))) {
-    kept.visit.show(block, saved, {{"h", dh.slice(0, {.start = block.first, .stop = block.first + block.steps})}});
+    kept.visit.show(block, saved, {{"h", steps_of(dh, block)}});
   }
   return {kept.wants_da ? factor_gradient(kept, dh) : Tensor(), dh.transpose(0, 1), dh0};
 }

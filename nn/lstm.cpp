@@ -65,40 +65,35 @@ NamedTensors by_name(const LstmKept& kept) {
   return saved;
 }
 
-struct InnerGradients {
-  Tensor dz;      // [T, B, G H], before the gates
-  States dstart;  // [B, H]
-};
-
-// The loop back in time.
+// The loop back in time: the gradients of x, h0, c0 and the parameters, from those of the outputs and of the last h, c.
 template <class T>
-InnerGradients run_backward(const LstmKept& kept, const Tensor& dy, const States& dlast) {
+Gradients run_backward(const LstmKept& kept, const Tensor& dy, const States& dlast) {
   const Tensor &gates = kept.gates.get(), &c = kept.c.get(), &w = kept.common.weight_hh.get();
   const Breaks breaks = kept.common.breaks.get();
   const Visit& visit = kept.common.visit;
   const kernels::PackedMatrix<T> weight(w.size(0), w.size(1), w.data<T>(), w.size(1), 1);
-  InnerGradients out{.dz = Tensor(gates.shape(), gates.dtype()), .dstart = dlast};
-  for (const Block& block : visit.blocks(c.size(0))) {
+  LayerGradients sums(kept.common);
+  States dstart = dlast;
+  for (const Block& block : kept.common.blocks()) {
     const int64_t first = block.first;
     const kernels::LstmMemory<T> memory{.gates = data_or_null<T>(gates, first),
                                         .c0 = first == 0 ? kept.c0.get().data<T>() : data_or_null<T>(c, first - 1),
                                         .c = data_or_null<T>(c, first)};
+    Tensor dz(steps_of(gates, block).shape(), gates.dtype());
     States dstates{visit.gradient_like(c, block), visit.gradient_like(c, block)},
         before = empty_states(kept.c0.get().shape(), c.dtype());
     kernels::lstm_backward(breaks.recurrence(c, block), kept.form, weight, memory, data_or_null<T>(dy, first),
-                           out.dstart.read<T>(), dstates.write<T>(), mutable_or_null<T>(out.dz, first),
-                           before.write<T>());
+                           dstart.read<T>(), dstates.write<T>(), dz.mutable_data<T>(), before.write<T>());
     if (visit.visitor) visit.show(block, by_name(kept), {{"h", dstates.h}, {"c", dstates.c}});
-    out.dstart = before;
+    sums.add(block, dz);
+    dstart = before;
   }
-  return out;
+  return sums.all({dstart.h, dstart.c});
 }
 
-// The gradients of x, h0, c0 and the parameters, from those of the outputs and of the last h and c.
 Gradients backward(const LstmKept& kept, std::span<const Tensor> dys) {
   const auto run = kept.c.get().dtype() == DType::float32 ? run_backward<float> : run_backward<double>;
-  const InnerGradients inner = run(kept, time_major(dys[0]), {without_gaps(dys[1]), without_gaps(dys[2])});
-  return gradients(kept.common, inner.dz, {inner.dstart.h, inner.dstart.c});
+  return run(kept, time_major(dys[0]), {without_gaps(dys[1]), without_gaps(dys[2])});
 }
 
 }  // namespace

@@ -13,6 +13,8 @@
 namespace carousel::recurrent {
 namespace {
 
+constexpr int64_t rows_at_once = 1024;  // of the matrices that backward multiplies: steps times rows of the batch
+
 // `x` [.., B, N] with zeros in the rows where `mask` [.., B] is true.
 Tensor zero_where(const Tensor& mask, const Tensor& x) { return where(mask.unsqueeze(-1), zeros({}, x.dtype()), x); }
 
@@ -23,6 +25,10 @@ Tensor ended(const Tensor& lengths, int64_t first, int64_t steps) {
 }
 
 }  // namespace
+
+Tensor steps_of(const Tensor& sequence, const Block& block) {
+  return sequence.slice(0, {.start = block.first, .stop = block.first + block.steps});
+}
 
 Tensor time_major(const Tensor& x) { return x.defined() ? x.transpose(0, 1).contiguous() : x; }
 
@@ -56,7 +62,7 @@ Tensor Breaks::without_padding(const Tensor& inputs) const {
 Tensor Breaks::seen(const Tensor& states, int64_t first) const {
   const int64_t steps = states.size(0);
   Tensor seen = states;
-  if (reset.defined()) seen = zero_where(reset.slice(0, {.start = first, .stop = first + steps}), seen);
+  if (reset.defined()) seen = zero_where(steps_of(reset, {first, steps}), seen);
   if (lengths.defined()) seen = zero_where(ended(lengths, first, steps), seen);
   return seen;
 }
@@ -71,8 +77,8 @@ NamedTensors gates_by_name(const Tensor& gates, const std::vector<std::string>& 
   return all;
 }
 
-std::vector<Block> Visit::blocks(int64_t steps) const {
-  const int64_t size = visitor ? visited_steps : std::max<int64_t>(1, steps);
+std::vector<Block> Visit::blocks(int64_t steps, int64_t at_once) const {
+  const int64_t size = visitor ? visited_steps : at_once;
   std::vector<Block> blocks;
   for (int64_t end = steps; end > 0;) {
     const int64_t first = (end - 1) / size * size;
@@ -88,9 +94,7 @@ Tensor Visit::gradient_like(const Tensor& states, const Block& block) const {
 
 void Visit::show(const Block& block, NamedTensors saved, NamedTensors gradient) const {
   if (!visitor) return;
-  for (auto& [name, sequence] : saved) {
-    sequence = sequence.slice(0, {.start = block.first, .stop = block.first + block.steps});
-  }
+  for (auto& [name, sequence] : saved) sequence = steps_of(sequence, block);
   visitor({.layer = layer, .first_step = block.first, .saved = std::move(saved), .gradient = std::move(gradient)});
 }
 
@@ -106,47 +110,80 @@ Kept::Kept(const Input& x, const Variable& start, const SequenceOptions& options
       visit{options.visitor, options.path},
       wants_dx(x.source.requires_grad()) {}
 
+std::vector<Block> Kept::blocks() const {
+  const int64_t steps = h.get().size(0), batch = h.get().size(1);
+  return visit.blocks(steps, std::max(visited_steps, (rows_at_once + batch - 1) / std::max<int64_t>(1, batch)));
+}
+
 Tensor project(const Kept& kept, const Tensor& bias) {
   const Tensor &inputs = kept.inputs.get(), &tokens = kept.tokens.get(), &weight = kept.weight_ih.get();
   const Tensor z = linear(all_rows(inputs), weight, bias);
   return tokens.defined() ? take_rows(z, tokens) : z.reshape({inputs.size(0), inputs.size(1), weight.size(0)});
 }
 
-InputGradients input_gradients(const Kept& kept, const Tensor& dz) {
-  const Tensor &inputs = kept.inputs.get(), &tokens = kept.tokens.get();
-  const Tensor rows = tokens.defined() ? scatter_rows(dz, tokens, inputs.size(0)) : all_rows(dz);
-  InputGradients all{.source = {}, .weight_ih = weight_gradient(rows, inputs), .bias = bias_gradient(rows)};
-  if (!kept.wants_dx) return all;
-  all.source = matmul(rows, kept.weight_ih.get());
-  if (!tokens.defined()) all.source = all.source.reshape(inputs.shape()).transpose(0, 1);
-  return all;
-}
-
-Tensor weight_gradient(const Tensor& dz, const Tensor& inputs) {
-  return matmul(all_rows(dz).transpose(0, 1), all_rows(inputs));
+void add_weight_gradient(Tensor sum, const Tensor& dz, const Tensor& inputs) {
+  add_matmul_(sum, all_rows(dz).transpose(0, 1), all_rows(inputs));
 }
 
 Tensor bias_gradient(const Tensor& dz) { return sum(all_rows(dz), {0}); }
 
-Tensor recurrent_weight_gradient(const Tensor& dz, const Kept& kept) {
-  const Breaks breaks = kept.breaks.get();
-  const Tensor& h = kept.h.get();
-  const Tensor first = breaks.seen(kept.h0.get().unsqueeze(0), 0);
-  Tensor gradient = matmul(dz.select(0, 0).transpose(0, 1), first.select(0, 0));
-  if (h.size(0) > 1) {
-    const Tensor earlier = breaks.seen(h.slice(0, {.stop = -1}), 1);
-    add_(gradient, matmul(all_rows(dz.slice(0, {.start = 1})).transpose(0, 1), all_rows(earlier)));
-  }
-  return gradient;
+InputGradients::InputGradients(const Kept& kept) : kept_(kept) {
+  const Tensor &inputs = kept.inputs.get(), &weight = kept.weight_ih.get();
+  const int64_t width = weight.size(0);
+  sums_ = {.source = kept.wants_dx ? Tensor(inputs.shape(), inputs.dtype()) : Tensor(),
+           .weight_ih = zeros(weight.shape(), weight.dtype()),
+           .bias = zeros({width}, weight.dtype())};
+  if (kept.tokens.get().defined()) rows_ = zeros({inputs.size(0), width}, inputs.dtype());
 }
 
-Gradients gradients(const Kept& kept, const Tensor& dz, const std::vector<Tensor>& dstart) {
-  const InputGradients input = input_gradients(kept, dz);
+void InputGradients::multiply(const Tensor& dz, const Tensor& inputs, Tensor dinputs) {
+  add_weight_gradient(sums_.weight_ih, dz, inputs);
+  add_(sums_.bias, bias_gradient(dz));
+  if (dinputs.defined()) dinputs.copy_(matmul(dz, kept_.weight_ih.get()));
+}
+
+void InputGradients::add(const Block& block, const Tensor& dz) {
+  if (rows_.defined()) {
+    add_rows_(rows_, steps_of(kept_.tokens.get(), block), dz);
+  } else {
+    multiply(dz, steps_of(kept_.inputs.get(), block), kept_.wants_dx ? steps_of(sums_.source, block) : Tensor());
+  }
+}
+
+InputGradients::Sums InputGradients::sums() {
+  if (rows_.defined()) {
+    multiply(rows_, kept_.inputs.get(), sums_.source);
+  } else if (kept_.wants_dx) {
+    sums_.source = sums_.source.transpose(0, 1);
+  }
+  return sums_;
+}
+
+void add_recurrent_weight_gradient(Tensor sum, const Block& block, const Tensor& dz, const Kept& kept) {
+  const Breaks breaks = kept.breaks.get();
+  Block rest = block;
+  if (block.first == 0) {
+    add_weight_gradient(sum, dz.slice(0, {.stop = 1}), breaks.seen(kept.h0.get().unsqueeze(0), 0));
+    rest = {1, block.steps - 1};
+  }
+  if (rest.steps == 0) return;
+  const Tensor before = breaks.seen(steps_of(kept.h.get(), {rest.first - 1, rest.steps}), rest.first);
+  add_weight_gradient(sum, dz.slice(0, {.start = rest.first - block.first}), before);
+}
+
+LayerGradients::LayerGradients(const Kept& kept)
+    : kept_(kept), input_(kept), weight_hh_(zeros_like(kept.weight_hh.get())) {}
+
+void LayerGradients::add(const Block& block, const Tensor& dz) {
+  input_.add(block, dz);
+  add_recurrent_weight_gradient(weight_hh_, block, dz, kept_);
+}
+
+Gradients LayerGradients::all(const std::vector<Tensor>& dstart) {
+  const InputGradients::Sums input = input_.sums();
   Gradients all{input.source};
   all.insert(all.end(), dstart.begin(), dstart.end());
-  for (const Tensor& each : {input.weight_ih, recurrent_weight_gradient(dz, kept), input.bias, input.bias}) {
-    all.push_back(each);
-  }
+  for (const Tensor& each : {input.weight_ih, weight_hh_, input.bias, input.bias}) all.push_back(each);
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include <carousel/nn/sequence_layer.h>
 
 #include <algorithm>
+#include <limits>
 
 /// Inside a fused recurrent layer: what stands around its kernel, whatever the kernel computes. Sequences are
 /// time-major here, [T, B, ..] without gaps, and G is the width of what the kernel gets for a step (H, or its gates).
@@ -15,6 +16,13 @@ namespace carousel::recurrent {
 
 /// Steps that a visitor is shown at once, so that looking at a long sequence takes little memory.
 constexpr int64_t visited_steps = 32;
+
+/// Steps of a sequence that a kernel goes through in one call.
+struct Block {
+  int64_t first, steps;
+};
+/// Those steps of a sequence [T, ..].
+Tensor steps_of(const Tensor& sequence, const Block& block);
 
 /// [B, T, ..] as [T, B, ..] without gaps; undefined stays undefined.
 Tensor time_major(const Tensor& x);
@@ -32,11 +40,6 @@ template <class T>
 T* mutable_or_null(Tensor& x, int64_t t = 0) {
   return x.defined() ? x.mutable_data<T>() + t * x.strides()[0] : nullptr;
 }
-
-/// Steps of a sequence that a kernel goes through in one call.
-struct Block {
-  int64_t first, steps;
-};
 
 /// Where rows of a batch are cut from their past, and where they end.
 struct Breaks {
@@ -76,9 +79,9 @@ struct Visit {
   BackwardVisitor visitor;
   std::string layer;
 
-  /// The blocks that backward goes through, from the last one to the first: all steps at once, or when somebody looks,
-  /// `visited_steps` at a time.
-  std::vector<Block> blocks(int64_t steps) const;
+  /// The blocks that backward goes through, from the last one to the first: at most `at_once` steps at a time, or when
+  /// somebody looks, `visited_steps`.
+  std::vector<Block> blocks(int64_t steps, int64_t at_once = std::numeric_limits<int64_t>::max()) const;
   /// Memory for the gradients of the states [T, B, H] in a block; undefined when nobody looks.
   Tensor gradient_like(const Tensor& states, const Block& block) const;
   /// Shows the block's part of the `saved` sequences [T, ..], and the gradients [steps, B, H] of that block.
@@ -96,6 +99,10 @@ struct Kept {
   Kept(const Input& x, const Variable& start, const SequenceOptions& options, const Variable& w_ih,
        const Variable& w_hh);
 
+  /// The blocks of backward: as many steps as make products large, so few that what lies between the kernel and those
+  /// products stays in cache and costs little memory.
+  std::vector<Block> blocks() const;
+
   SavedBreaks breaks;
   Saved inputs;  ///< [T, B, D], or the table [V, D]
   Saved tokens;  ///< int64 [T, B], or undefined
@@ -110,24 +117,51 @@ struct Kept {
 /// once and then looked up.
 Tensor project(const Kept& kept, const Tensor& bias);
 
-/// The gradients of `project` from dz [T, B, G]. Of a table, dz is first added up for each of its rows, in the order of
-/// the steps whatever the thread count.
-struct InputGradients {
-  Tensor source;     ///< as Input::source; undefined when nobody wants it
-  Tensor weight_ih;  ///< [G, D]
-  Tensor bias;       ///< [G]
+/// sum [G, D] += dz^T inputs: the gradient of a weight that multiplies inputs [.., D], from dz [.., G].
+void add_weight_gradient(Tensor sum, const Tensor& dz, const Tensor& inputs);
+Tensor bias_gradient(const Tensor& dz);  ///< [G], from dz [.., G]
+
+/// The gradients of `project` from dz [T, B, G], gathered block by block. Of a table, dz is first added up for each of
+/// its rows, in an order that does not depend on the thread count.
+class InputGradients {
+ public:
+  explicit InputGradients(const Kept& kept);
+  /// dz [steps, B, G] of one block.
+  void add(const Block& block, const Tensor& dz);
+
+  struct Sums {
+    Tensor source;     ///< as Input::source; undefined when nobody wants it
+    Tensor weight_ih;  ///< [G, D]
+    Tensor bias;       ///< [G]
+  };
+  Sums sums();  ///< after all blocks
+
+ private:
+  void multiply(const Tensor& dz, const Tensor& inputs, Tensor dinputs);
+
+  const Kept& kept_;
+  Sums sums_;    // the source time-major
+  Tensor rows_;  // [V, G], of a table
 };
-InputGradients input_gradients(const Kept& kept, const Tensor& dz);
 
-/// The gradient of a weight [G, D] that multiplies inputs [T, B, D], or [N, D], from dz [T, B, G], or [N, G].
-Tensor weight_gradient(const Tensor& dz, const Tensor& inputs);
-Tensor bias_gradient(const Tensor& dz);  ///< [G]
+/// sum [G, H] += the gradient of W_hh where each step adds W_hh h_{t-1}: the sum over rows and the steps of the block
+/// of dz_t h_{t-1}^T.
+void add_recurrent_weight_gradient(Tensor sum, const Block& block, const Tensor& dz, const Kept& kept);
 
-/// The gradient of W_hh [G, H] where each step adds W_hh h_{t-1}: the sum over steps and rows of dz_t h_{t-1}^T.
-Tensor recurrent_weight_gradient(const Tensor& dz, const Kept& kept);
+/// All gradients of a layer whose steps are given W_ih x_t + b_ih + W_hh h_{t-1} + b_hh, gathered block by block.
+class LayerGradients {
+ public:
+  explicit LayerGradients(const Kept& kept);
+  /// dz [steps, B, G] of one block.
+  void add(const Block& block, const Tensor& dz);
+  /// Of the input's source, of the states before the first step (`dstart`, in the layer's order), of W_ih, W_hh, b_ih
+  /// and b_hh.
+  Gradients all(const std::vector<Tensor>& dstart);
 
-/// All gradients of a layer whose steps are given W_ih x_t + b_ih + W_hh h_{t-1} + b_hh: of the input's source, of the
-/// states before the first step (`dstart`, in the layer's order), of W_ih, W_hh, b_ih and b_hh.
-Gradients gradients(const Kept& kept, const Tensor& dz, const std::vector<Tensor>& dstart);
+ private:
+  const Kept& kept_;
+  InputGradients input_;
+  Tensor weight_hh_;
+};
 
 }  // namespace carousel::recurrent

@@ -28,35 +28,31 @@ Outputs run_forward(kernels::Nonlinearity f, const Kept& kept, Tensor before) {
   return out;
 }
 
-struct InnerGradients {
-  Tensor dz;   // [T, B, H], of what f is applied to
-  Tensor dh0;  // [B, H]
-};
-
-// The loop back in time.
+// The loop back in time: the gradients of x, h0 and the parameters, from those of the outputs and of the last state.
 template <class T>
-InnerGradients run_backward(kernels::Nonlinearity f, const Kept& kept, const Tensor& dy, const Tensor& dlast) {
+Gradients run_backward(kernels::Nonlinearity f, const Kept& kept, const Tensor& dy, const Tensor& dlast) {
   const Tensor& h = kept.h.get();
   const Breaks breaks = kept.breaks.get();
   const int64_t hidden = h.size(2);
   const kernels::PackedMatrix<T> weight(hidden, hidden, kept.weight_hh.get().data<T>(), hidden, 1);
-  InnerGradients out{.dz = Tensor(h.shape(), h.dtype()), .dh0 = dlast};
-  for (const Block& block : kept.visit.blocks(h.size(0))) {
-    Tensor dh = kept.visit.gradient_like(h, block), before(kept.h0.get().shape(), h.dtype());
+  LayerGradients sums(kept);
+  Tensor dh0 = dlast;
+  for (const Block& block : kept.blocks()) {
+    Tensor dz(steps_of(h, block).shape(), h.dtype()), dh = kept.visit.gradient_like(h, block),
+                                                      before(kept.h0.get().shape(), h.dtype());
     kernels::elman_backward(breaks.recurrence(h, block), f, weight, data_or_null<T>(h, block.first),
-                            data_or_null<T>(dy, block.first), data_or_null<T>(out.dh0), mutable_or_null<T>(dh),
-                            mutable_or_null<T>(out.dz, block.first), before.mutable_data<T>());
+                            data_or_null<T>(dy, block.first), data_or_null<T>(dh0), mutable_or_null<T>(dh),
+                            dz.mutable_data<T>(), before.mutable_data<T>());
     kept.visit.show(block, {{"h", h}}, {{"h", dh}});
-    out.dh0 = before;
+    sums.add(block, dz);
+    dh0 = before;
   }
-  return out;
+  return sums.all({dh0});
 }
 
-// The gradients of x, h0 and the parameters, from those of the outputs and of the last state.
 Gradients backward(kernels::Nonlinearity f, const Kept& kept, std::span<const Tensor> dys) {
   const auto run = kept.h.get().dtype() == DType::float32 ? run_backward<float> : run_backward<double>;
-  const InnerGradients inner = run(f, kept, time_major(dys[0]), without_gaps(dys[1]));
-  return gradients(kept, inner.dz, {inner.dh0});
+  return run(f, kept, time_major(dys[0]), without_gaps(dys[1]));
 }
 
 }  // namespace

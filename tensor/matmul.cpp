@@ -132,6 +132,23 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return out;
 }
 
+Tensor& add_matmul_(Tensor& c, const Tensor& a, const Tensor& b) {
+  const Sizes s = check_operands(a, b);
+  check_same_dtype("add_matmul_", c, a);
+  check<ShapeError>(a.rank() == 2 && b.rank() == 2 && c.shape() == Shape{s.m, s.n}, "add_matmul_",
+                    "the product of two matrices must have the shape of the sum: got {} and {} for {}", a.shape(),
+                    b.shape(), c.shape());
+  check<ValueError>(c.is_contiguous() && !may_overlap(c, a) && !may_overlap(c, b), "add_matmul_",
+                    "the sum must be row-major and in memory of its own: got strides {}", c.strides());
+  const Matrices left = as_products_read(a), right = as_products_read(b);
+  dispatch_floating("add_matmul_", c.dtype(), [&s, &left, &right, &c](auto zero) {
+    using T = decltype(zero);
+    kernels::product<T>(s.m, s.n, s.k, left.factor<T>(), right.factor<T>(), nullptr, c.mutable_data<T>(),
+                        kernels::Into::accumulate);
+  });
+  return c;
+}
+
 Tensor matmul(const Tensor& a, const Tensor& b) {
   const Sizes sizes = check_operands(a, b);
   return dispatch_floating("matmul", a.dtype(), [&](auto zero) { return product<decltype(zero)>(a, b, sizes); });

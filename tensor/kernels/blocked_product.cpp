@@ -70,6 +70,7 @@ struct Call {
   const T* bias;
   T* c;
   int64_t c_stride;
+  Into into;
 
   /// What each thread of the team does.
   void run(int team, T* b_memory, T* a_memory) const {
@@ -82,7 +83,7 @@ struct Call {
         share(team, tasks, [&](int64_t task) {
           const int64_t first = task * rows, count = std::min(rows, m - first);
           block.multiply(count, rows_of_a(first, count, l, inner, a_memory), c + first * c_stride + j, c_stride,
-                         l == 0 ? Into::overwrite : Into::accumulate, bias == nullptr ? nullptr : bias + j);
+                         l == 0 ? into : Into::accumulate, bias == nullptr ? nullptr : bias + j);
         });
       }
     }
@@ -100,9 +101,9 @@ struct Call {
 
 template <class T>
 void blocked_product(int64_t m, int64_t n, int64_t k, const Factor<T>& a, const Factor<T>& b, const T* bias, T* c,
-                     int64_t c_stride) {
+                     int64_t c_stride, Into into) {
   thread_local Workspace<T> workspace;
-  const Call<T> call{m, n, k, a, b, bias, c, c_stride};
+  const Call<T> call{m, n, k, a, b, bias, c, c_stride, into};
   const int threads = is_large_product(m, n, k) ? thread_count() : 1;
   T* const b_memory = workspace.reserve(threads);
   T* const a_memory = b_memory + Workspace<T>::b_size();
@@ -111,8 +112,8 @@ void blocked_product(int64_t m, int64_t n, int64_t k, const Factor<T>& a, const 
 }
 
 template void blocked_product(int64_t, int64_t, int64_t, const Factor<float>&, const Factor<float>&, const float*,
-                              float*, int64_t);
+                              float*, int64_t, Into);
 template void blocked_product(int64_t, int64_t, int64_t, const Factor<double>&, const Factor<double>&, const double*,
-                              double*, int64_t);
+                              double*, int64_t, Into);
 
 }  // namespace carousel::kernels

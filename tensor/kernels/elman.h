@@ -11,7 +11,7 @@
 ///   backward  dh_t = dy_t + dz_{t+1} W,  dz_t = dh_t f'(h_t)
 ///
 /// Sequences are time-major [T, B, H], without gaps. The caller makes `pre` beforehand and the weights' gradients from
-/// dz afterwards, each by one product over all T B rows.
+/// dz afterwards, each by products over the rows of many steps.
 ///
 /// Rows are shared out over the threads once for the whole sequence (row_share.h); a row's numbers do not depend on
 /// the thread count. Error: each step adds that of one product and one tanh (packed_matrix.h, vector_math.h), carried

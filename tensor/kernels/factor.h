@@ -4,6 +4,9 @@
 
 namespace carousel::kernels {
 
+/// Whether a product replaces what is there or adds to it.
+enum class Into { overwrite, accumulate };
+
 /// One side of a matrix product as it lies in memory: row-major with rows `ld` apart, or the transpose of that.
 template <class T>
 struct Factor {

@@ -16,8 +16,9 @@
 ///
 /// Sequences are time-major [T, B, ..], without gaps. The G gates of a row are blocks of H numbers in the order i, f,
 /// g, o; the form without a forget gate has i, g, o, and 1 for f. The caller makes `pre` beforehand and the weights'
-/// gradients from dz afterwards, each by one product over all T B rows. tanh(c) is not kept: to compute it again, one
-/// of five such functions, costs about what fetching another sequence from memory would, and that memory is saved.
+/// gradients from dz afterwards, each by products over the rows of many steps. tanh(c) is not kept: to compute it
+/// again, one of five such functions, costs about what fetching another sequence from memory would, and that memory is
+/// saved.
 ///
 /// Rows are shared out over the threads once for the whole sequence (row_share.h); a row's numbers do not depend on the
 /// thread count. Error: each step adds that of one product and five functions (packed_matrix.h, vector_math.h), carried

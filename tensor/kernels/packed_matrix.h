@@ -1,12 +1,10 @@
 #pragma once
 
-#include <cstdint>
+#include <carousel/tensor/kernels/factor.h>
+
 #include <memory>
 
 namespace carousel::kernels {
-
-/// Whether a product replaces what is there or adds to it.
-enum class Into { overwrite, accumulate };
 
 /// A matrix W [k, n] laid out for products C (+)= A W, in memory that belongs to somebody else.
 ///

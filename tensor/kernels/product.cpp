@@ -27,9 +27,11 @@ bool prefers_own_product(int64_t m, int64_t n, int64_t k) {
 }
 
 template <class T>
-void blas_product(int64_t m, int64_t n, int64_t k, const Factor<T>& a, const Factor<T>& b, const T* bias, T* c) {
+void blas_product(int64_t m, int64_t n, int64_t k, const Factor<T>& a, const Factor<T>& b, const T* bias, T* c,
+                  Into into) {
   for (int64_t i = 0; i < m && bias != nullptr; ++i) std::copy_n(bias, n, c + i * n);
-  gemm<T>(a.transposed, b.transposed, m, n, k, 1, a.data, a.ld, b.data, b.ld, bias == nullptr ? 0 : 1, c, n);
+  const bool adds = into == Into::accumulate || bias != nullptr;
+  gemm<T>(a.transposed, b.transposed, m, n, k, 1, a.data, a.ld, b.data, b.ld, adds ? 1 : 0, c, n);
 }
 
 }  // namespace
@@ -39,13 +41,13 @@ bool is_large_product(int64_t m, int64_t n, int64_t k) {
 }
 
 template <class T>
-void product(int64_t m, int64_t n, int64_t k, const Factor<T>& a, const Factor<T>& b, const T* bias, T* c) {
-  if (m <= most_few_rows && !a.transposed && b.transposed) {
+void product(int64_t m, int64_t n, int64_t k, const Factor<T>& a, const Factor<T>& b, const T* bias, T* c, Into into) {
+  if (m <= most_few_rows && !a.transposed && b.transposed && into == Into::overwrite) {
     few_rows_product(m, n, k, a.data, a.ld, b.data, b.ld, bias, c, n);
   } else if (prefers_own_product(m, n, k)) {
-    blocked_product(m, n, k, a, b, bias, c, n);
+    blocked_product(m, n, k, a, b, bias, c, n, into);
   } else {
-    blas_product(m, n, k, a, b, bias, c);
+    blas_product(m, n, k, a, b, bias, c, into);
   }
 }
 
@@ -56,7 +58,7 @@ void product_batch(int64_t m, int64_t n, int64_t k, const Factor<T>& a_layout, s
   const auto products = [&](const auto& one_product, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       one_product(m, n, k, Factor<T>{a[i], a_layout.ld, a_layout.transposed},
-                  Factor<T>{b[i], b_layout.ld, b_layout.transposed}, nullptr, c + i * m * n);
+                  Factor<T>{b[i], b_layout.ld, b_layout.transposed}, nullptr, c + i * m * n, Into::overwrite);
     }
   };
   if (count == 1 || is_large_product(m, n, k)) return products(product<T>, 0, count);
@@ -66,9 +68,9 @@ void product_batch(int64_t m, int64_t n, int64_t k, const Factor<T>& a_layout, s
                   [&](int64_t begin, int64_t end) { products(blas_product<T>, begin, end); });
 }
 
-#define CAROUSEL_PRODUCT(T)                                                                           \
-  template void product(int64_t, int64_t, int64_t, const Factor<T>&, const Factor<T>&, const T*, T*); \
-  template void product_batch(int64_t, int64_t, int64_t, const Factor<T>&, std::span<const T* const>, \
+#define CAROUSEL_PRODUCT(T)                                                                                 \
+  template void product(int64_t, int64_t, int64_t, const Factor<T>&, const Factor<T>&, const T*, T*, Into); \
+  template void product_batch(int64_t, int64_t, int64_t, const Factor<T>&, std::span<const T* const>,       \
                               const Factor<T>&, std::span<const T* const>, T*);
 CAROUSEL_PRODUCT(float)
 CAROUSEL_PRODUCT(double)

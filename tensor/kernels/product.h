@@ -10,7 +10,8 @@ namespace carousel::kernels {
 /// Whether m n k multiplications are worth several threads. Smaller products use one.
 bool is_large_product(int64_t m, int64_t n, int64_t k);
 
-/// C [m, n] = A [m, k] B [k, n] + bias, C row-major without gaps, `bias` [n] added to each row unless it is null.
+/// C [m, n] = A [m, k] B [k, n] + bias, C row-major without gaps, `bias` [n] added to each row unless it is null; or
+/// C += A B, with no bias.
 ///
 /// A few rows times the transpose of what is stored: few_rows.h. What has many rows, or is large, where registers hold
 /// 512 bits, and all large ones in a build without BLAS: blocked_product.h, which was measured as fast as BLAS's own
@@ -18,7 +19,8 @@ bool is_large_product(int64_t m, int64_t n, int64_t k);
 /// use on newer processors. All others: gemm.h. The first that goes to BLAS checks it and throws ValueError when it is
 /// wrong.
 template <class T>
-void product(int64_t m, int64_t n, int64_t k, const Factor<T>& a, const Factor<T>& b, const T* bias, T* c);
+void product(int64_t m, int64_t n, int64_t k, const Factor<T>& a, const Factor<T>& b, const T* bias, T* c,
+             Into into = Into::overwrite);
 
 /// C_i = A_i B_i for every i, one after another in `c`: the factors' layouts with the data of `a` and `b`. Many small
 /// products run in parallel in BLAS, each on one thread; large ones one after another, each on all threads.

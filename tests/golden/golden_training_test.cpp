@@ -2,6 +2,8 @@
 #include <carousel/optim/adam.h>
 #include <carousel/optim/clip.h>
 
+#include <algorithm>
+
 #include "golden_file.h"
 
 namespace carousel::test {
@@ -59,7 +61,9 @@ TEST_P(GoldenTraining, TenAdamWLossesAreThoseOfPyTorch) {
     optimizer.step(0.05);
     state = model.carry(result.state);
     expect_near(result.loss.value(), golden.at("losses").select(0, step), "loss " + std::to_string(step));
-    EXPECT_NEAR(norm, golden.at("norms").select(0, step).item(), tolerance(dtype)) << "step " << step;
+    // Relative where it is above 1: rounding grows with the norm, and from step to step.
+    const double expected_norm = golden.at("norms").select(0, step).item();
+    EXPECT_NEAR(norm, expected_norm, tolerance(dtype) * std::max(1.0, expected_norm)) << "step " << step;
   }
   for (const NamedParameter& parameter : model.parameters()) {
     const Tensor ours = parameter.variable.value(), theirs = golden.at("final." + golden_name(parameter.name));

@@ -34,6 +34,13 @@ struct Case {
     blocked_product<T>(m, n, k, {a.data(), lda, trans_a}, {b.data(), ldb, trans_b}, bias_or_null(), c.data(), ldc);
     return c;
   }
+  /// Into what is there: one number everywhere.
+  std::vector<T> blocked_added() const {
+    auto c = before;
+    blocked_product<T>(m, n, k, {a.data(), lda, trans_a}, {b.data(), ldb, trans_b}, nullptr, c.data(), ldc,
+                       Into::accumulate);
+    return c;
+  }
   std::vector<T> few_rows() const {
     auto c = before;
     few_rows_product(m, n, k, a.data(), lda, b.data(), ldb, bias_or_null(), c.data(), ldc);
@@ -71,6 +78,18 @@ TYPED_TEST(Products, BlockedEqualsThePlainOne) {
           product.expect_near_plain(product.blocked());
           turn += 3;
         }
+      }
+    }
+  });
+}
+
+TYPED_TEST(Products, BlockedAddsToWhatIsThere) {
+  for_each_target([] {
+    for (const int64_t k : {1, 256, 300}) {
+      for (const bool transposed : {false, true}) {
+        Case<TypeParam> product{70, 65, k, transposed, !transposed, true};
+        product.bias.assign(product.bias.size(), product.before[0]);  // the same as to begin with it everywhere
+        product.expect_near_plain(product.blocked_added());
       }
     }
   });

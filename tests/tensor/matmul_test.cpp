@@ -120,6 +120,31 @@ TEST(Matmul, ATimeMajorViewStaysOne) {
   EXPECT_EQ(y.strides(), Dims({4, 20, 1}));
 }
 
+TEST(Matmul, AProductIsAddedToWhatIsThere) {
+  Rng rng(9);
+  for (const auto& [m, k, n] : {std::tuple{3, 5, 4}, {2, 0, 3}, {0, 2, 3}, {130, 90, 110}}) {
+    const Tensor a = scrambled<double>({m, k}, rng), b = scrambled<double>({k, n}, rng);
+    Tensor sum = rng.integers({m, n}, -9, 9).to(DType::float64);
+    const Tensor expected = sum + matmul(a, b);  // small integers: sums are exact in any order
+    EXPECT_TRUE(identical(add_matmul_(sum, a, b), expected));
+  }
+}
+
+TEST(Matmul, ErrorsOfAnAddedProduct) {
+  Tensor sum = ones({2, 2}), turned = ones({2, 2}).transpose(0, 1);
+  expect_error<ShapeError>(
+      "[add_matmul_] the product of two matrices must have the shape of the sum: got [2, 3] and [3, 1] for [2, 2]",
+      [&] {
+        add_matmul_(sum, ones({2, 3}), ones({3, 1}));
+      });
+  expect_error<ValueError>("[add_matmul_] the sum must be row-major and in memory of its own: got strides [1, 2]", [&] {
+    add_matmul_(turned, ones({2, 3}), ones({3, 2}));
+  });
+  expect_error<ValueError>("[add_matmul_] the sum must be row-major and in memory of its own: got strides [2, 1]", [&] {
+    add_matmul_(sum, sum, ones({2, 2}));
+  });
+}
+
 TEST(Matmul, EmptyProducts) {
   EXPECT_TRUE(identical(matmul(Tensor({2, 0}), Tensor({0, 3})), zeros({2, 3})));
   EXPECT_TRUE(identical(matmul(Tensor({4, 2, 0}), Tensor({0, 3})), zeros({4, 2, 3})));
