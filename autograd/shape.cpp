@@ -25,6 +25,26 @@ std::vector<Tensor> filled(std::span<const Tensor> cotangents, const std::vector
   return all;
 }
 
+// The array whose slices along `axis` these are, if they lie in memory like that; undefined otherwise. An operation
+// that makes the gradients of several slices can put them there.
+Tensor array_of(std::span<const Tensor> slices, int axis) {
+  if (slices.size() < 2 || !slices[0].defined() || !slices[1].defined()) return {};
+  const Tensor& first = slices[0];
+  const int64_t distance = slices[1].offset() - first.offset();
+  for (size_t i = 0; i < slices.size(); ++i) {
+    const Tensor& slice = slices[i];
+    const bool fits = slice.defined() && slice.storage() == first.storage() && slice.shape() == first.shape() &&
+                      slice.strides() == first.strides() && slice.dtype() == first.dtype() &&
+                      slice.offset() == first.offset() + static_cast<int64_t>(i) * distance;
+    if (!fits || distance <= 0) return {};
+  }
+  Shape shape = first.shape();
+  Dims strides = first.strides();
+  shape.insert(axis, static_cast<int64_t>(slices.size()));
+  strides.insert(axis, distance);
+  return {first.storage(), first.offset(), shape, strides, first.dtype()};
+}
+
 std::vector<Shape> shapes_of(std::span<const Tensor> tensors) {
   std::vector<Shape> shapes;
   shapes.reserve(tensors.size());
@@ -126,8 +146,10 @@ Variables unbind(const Variable& x, int64_t axis) {
   parts.reserve(count);
   for (int64_t i = 0; i < count; ++i) parts.push_back(x.value().select(axis, i));
   return record(Op::unbind, parts, std::span(&x, 1),
-                [shapes = shapes_of(parts), dtype = x.dtype(), axis](std::span<const Tensor> dys) {
-                  return Gradients{stack(filled(dys, shapes, dtype), axis)};
+                [shapes = shapes_of(parts), dtype = x.dtype(),
+                 axis = normalize_axis("unbind", axis, x.value().rank())](std::span<const Tensor> dys) {
+                  const Tensor dx = array_of(dys, axis);
+                  return Gradients{dx.defined() ? dx : stack(filled(dys, shapes, dtype), axis)};
                 });
 }
 

@@ -26,6 +26,25 @@ Tensor heads_inside(const Tensor& x) {
   return Tensor({x.size(0), x.size(2), x.size(1), x.size(3)}, x.dtype()).transpose(1, 2);
 }
 
+// Whether the three are slices of one array [B, steps, 3, A, hd].
+bool lie_in_one_array(const Tensor& q, const Tensor& k, const Tensor& v) {
+  const int64_t size = q.size(1) * q.size(3);
+  const auto follows = [size](const Tensor& before, const Tensor& x) {
+    return x.storage() == before.storage() && x.shape() == before.shape() && x.strides() == before.strides() &&
+           x.offset() == before.offset() + size;
+  };
+  return follows(q, k) && follows(k, v) && q.strides()[1] == q.size(3) && q.strides()[2] == 3 * size;
+}
+
+// Room for the gradients of q, k and v: in one array where those do, so that joining them copies nothing.
+Gradients room_for_gradients(const Tensor& q, const Tensor& k, const Tensor& v) {
+  if (!lie_in_one_array(q, k, v)) return {heads_inside(q), heads_inside(k), heads_inside(v)};
+  const Tensor all({q.size(0), q.size(2), 3, q.size(1), q.size(3)}, q.dtype());
+  Gradients parts;
+  for (int64_t i = 0; i < 3; ++i) parts.push_back(all.select(2, i).transpose(1, 2));
+  return parts;
+}
+
 // The masks as the kernel reads them, and what it is told besides numbers.
 struct Setting {
   Setting(const Tensor& q, const Tensor& k, const AttentionOptions& options)
@@ -53,16 +72,15 @@ Gradients gradients(const Tensor& q, const Tensor& k, const Tensor& v, const Out
                     const AttentionOptions& options, const Tensor& dy) {
   const Tensor incoming = without_gaps(dy), lse = outputs.lse.contiguous();
   const Setting setting(q, k, options);
-  Tensor dq = heads_inside(q), dk = heads_inside(k), dv = heads_inside(v);
-  dispatch_floating(
-      "attention", q.dtype(), [&setting, &q, &k, &v, &outputs, &lse, &incoming, &dq, &dk, &dv](auto type) {
-        using T = decltype(type);
-        const kernels::AttentionResult<T> result{
-            .q = heads<T>(q), .k = heads<T>(k), .v = heads<T>(v), .y = heads<T>(outputs.y), .lse = lse.data<T>()};
-        kernels::attention_backward(setting.shape, result, heads<T>(incoming), mutable_heads<T>(dq),
-                                    mutable_heads<T>(dk), mutable_heads<T>(dv));
-      });
-  return {dq, dk, dv};
+  Gradients d = room_for_gradients(q, k, v);
+  dispatch_floating("attention", q.dtype(), [&setting, &q, &k, &v, &outputs, &lse, &incoming, &d](auto type) {
+    using T = decltype(type);
+    const kernels::AttentionResult<T> result{
+        .q = heads<T>(q), .k = heads<T>(k), .v = heads<T>(v), .y = heads<T>(outputs.y), .lse = lse.data<T>()};
+    kernels::attention_backward(setting.shape, result, heads<T>(incoming), mutable_heads<T>(d[0]),
+                                mutable_heads<T>(d[1]), mutable_heads<T>(d[2]));
+  });
+  return d;
 }
 
 }  // namespace

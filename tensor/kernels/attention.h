@@ -13,10 +13,13 @@
 /// query that sees nothing gives y = 0, lse = -inf and no gradient; one whose scores are all -inf gives y = 0 too. What
 /// is not seen may be NaN or infinite: it is left out, not multiplied by zero.
 ///
-/// Parallel over rows, heads and chunks of 256 queries (for dk and dv of 256 keys), without locks; backward makes the
-/// scores twice, once for dq and once for dk and dv. The thread count does not change results. Scratch is a few blocks
-/// of 128 x 128 and 256 x hd numbers a thread, and [B, A, T] numbers in backward. Error: a score has that of a product
-/// over hd numbers; the sums over keys or queries add (S / 128 + 136) eps relative to the sum of magnitudes.
+/// Parallel over rows and heads, and where those are too few for the threads, also over chunks of 256 queries (for dk
+/// and dv of 128 keys), without locks. Backward makes the scores once where a head is one task, else twice, once for dq
+/// and once for dk and dv. Neither changes results, and so the thread count does not: queries go by in tiles of 64,
+/// keys in blocks of 128, whose sums are added up in order. Nothing above the diagonal of a causal mask is made but up
+/// to 16 keys beyond it. Scratch is a few blocks of 128 x 128 and 1024 x hd numbers a thread, which the calling thread
+/// keeps, and [B, A, T] numbers in backward. Error: a score has that of a product over hd numbers; the sums over keys
+/// or queries add (S / 128 + 136) eps relative to the sum of magnitudes, and a probability below 2^-126 is 0.
 namespace carousel::kernels {
 
 struct AttentionShape {

@@ -6,6 +6,7 @@
 #include <carousel/autograd/shape.h>
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/factory.h>
+#include <carousel/tensor/random.h>
 #include <carousel/tensor/storage.h>
 
 #include <gtest/gtest.h>
@@ -65,6 +66,30 @@ TEST(Graph, UnusedResultsOfASplitCountAsZero) {
   const std::vector<int64_t> sizes{1, 3};
   sum(split(x, sizes, 0)[1]).backward();
   EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{0, 1, 1, 1}));
+}
+
+TEST(Graph, GradientsOfSlicesThatLieInOneArrayAreNotCopied) {
+  Rng rng(1);
+  for (const int64_t axis : {0, 1, -1}) {
+    const Variable x = Variable::parameter(zeros({2, 3, 4}));
+    Variable y = x * 2.0;
+    Tensor arrived;
+    y.add_hook([&arrived](const Tensor& dy) {
+      arrived = dy;
+      return dy;
+    });
+    const Tensor dy = rng.normal({2, 3, 4});
+    stack(unbind(y, axis), axis).backward(dy);
+    EXPECT_EQ(arrived.storage(), dy.storage()) << axis;
+    EXPECT_TRUE(identical(arrived, dy)) << axis;
+  }
+}
+
+TEST(Graph, GradientsOfSlicesInAnotherOrderAreJoined) {
+  const Variable x = Variable::parameter(zeros({3, 2}));
+  const Variables rows = unbind(x, 0);
+  stack(Variables{rows[2], rows[0], rows[1]}, 0).backward(Tensor::from({1, 2, 3, 4, 5, 6}, {3, 2}));
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{3, 4, 5, 6, 1, 2}));
 }
 
 TEST(Graph, GradientsThroughUnrolledWeightsMatchTheClosedForm) {

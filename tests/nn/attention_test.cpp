@@ -153,6 +153,32 @@ TEST(Attention, TakesAnyLayoutAndLeavesHeadsSideBySide) {
   EXPECT_TRUE(p.grad().defined());
 }
 
+TEST(Attention, GradientsOfPartsOfOneArrayAreThePartsOfOne) {
+  const Variable qkv = Variable::parameter(numbers({2, 5, 3, 4, 8}, 1));
+  const Variables parts = unbind(qkv, 2);
+  std::vector<Tensor> arrived;
+  Variables heads;
+  for (const Variable& part : parts) {
+    heads.push_back(transpose(part, 1, 2));
+    heads.back().add_hook([&arrived](const Tensor& gradient) {
+      arrived.push_back(gradient);
+      return Tensor();
+    });
+  }
+  const Variable y = scaled_dot_product_attention(heads[0], heads[1], heads[2], {.causal = true});
+  y.backward(numbers(y.shape(), 2));
+  ASSERT_EQ(arrived.size(), 3);
+  for (const Tensor& gradient : arrived) EXPECT_EQ(gradient.storage(), arrived[0].storage());
+
+  const Variable q = Variable::parameter(heads[0].value().clone()), k = Variable::parameter(heads[1].value().clone()),
+                 v = Variable::parameter(heads[2].value().clone());
+  const Variable same = scaled_dot_product_attention(q, k, v, {.causal = true});
+  same.backward(numbers(y.shape(), 2));
+  EXPECT_TRUE(identical(qkv.grad().select(2, 0).transpose(1, 2).contiguous(), q.grad()));
+  EXPECT_TRUE(identical(qkv.grad().select(2, 1).transpose(1, 2).contiguous(), k.grad()));
+  EXPECT_TRUE(identical(qkv.grad().select(2, 2).transpose(1, 2).contiguous(), v.grad()));
+}
+
 TEST(Attention, RefusesABackwardAfterItsMaskWasChanged) {
   const Variable q = Variable::parameter(numbers({1, 1, 3, 2}, 13));
   Tensor visible = ones({1, 3}, DType::boolean);

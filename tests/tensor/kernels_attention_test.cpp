@@ -123,6 +123,19 @@ void compare_with_plain(const Sizes& sizes, bool causal, Mask mask) {
   for_each_target([&] { compare(run(c), exact, sizes); });
 }
 
+template <class T>
+bool finite(const std::vector<T>& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](T x) { return std::isfinite(x); });
+}
+
+// Numbers of one step in an array [B, steps, A, hd].
+template <class T>
+std::vector<T> step_of(const std::vector<T>& numbers, const Case<T>& c, int64_t steps, int64_t b, int64_t t) {
+  const int64_t size = c.shape.heads * c.shape.width;
+  const auto begin = numbers.begin() + (b * steps + t) * size;
+  return {begin, begin + size};
+}
+
 TYPED_TEST(Attention, EqualsThePlainLoops) {
   for (const Mask mask : {Mask::none, Mask::first, Mask::row, Mask::pairs, Mask::everything}) {
     for (const bool causal : {false, true}) {
@@ -160,22 +173,46 @@ TYPED_TEST(Attention, LargeScoresNeitherOverflowNorVanish) {
   EXPECT_LE(largest_difference(wide(r.y), run(exact_case, true).y), 4 * 4000 * 20 * rounding<TypeParam>);
 }
 
+TYPED_TEST(Attention, TakesAnyScale) {
+  using T = TypeParam;
+  for (const double scale : {-0.7, 0.0}) {
+    for (const Mask mask : {Mask::none, Mask::everything}) {
+      SCOPED_TRACE(testing::Message() << scale << ", mask " << static_cast<int>(mask));
+      const Sizes sizes{1, 2, 150, 150, 9};
+      Case<T> c(sizes, true, mask);
+      Case<double> exact_case = wide(c, sizes, true, mask);
+      c.shape.scale = exact_case.shape.scale = scale;
+      const Results<double> exact = run(exact_case, true);
+      for_each_target([&] { compare(run(c), exact, sizes); });
+    }
+  }
+}
+
+// One head is one task of one thread, which makes its scores once, and several of three threads, which make them twice.
 TYPED_TEST(Attention, DoesNotDependOnTheThreadCount) {
-  const Case<TypeParam> c({2, 3, 300, 520, 16}, true, Mask::everything);
-  expect_same_for_every_thread_count([&] { return run(c); });
+  for (const Sizes& sizes : {Sizes{2, 3, 300, 520, 16}, Sizes{1, 1, 300, 520, 16}}) {
+    for (const Mask mask : {Mask::none, Mask::everything}) {
+      const Case<TypeParam> c(sizes, true, mask);
+      expect_same_for_every_thread_count([&] { return run(c); });
+    }
+  }
 }
 
-template <class T>
-bool finite(const std::vector<T>& numbers) {
-  return std::all_of(numbers.begin(), numbers.end(), [](T x) { return std::isfinite(x); });
-}
-
-// Numbers of one step in an array [B, steps, A, hd].
-template <class T>
-std::vector<T> step_of(const std::vector<T>& numbers, const Case<T>& c, int64_t steps, int64_t b, int64_t t) {
-  const int64_t size = c.shape.heads * c.shape.width;
-  const auto begin = numbers.begin() + (b * steps + t) * size;
-  return {begin, begin + size};
+TYPED_TEST(Attention, AFutureThatIsNanReachesNoEarlierQuery) {
+  using T = TypeParam;
+  const int64_t steps = 200;
+  for_each_target([] {
+    for (const int64_t bad : {1, 17, 64, 130, 199}) {
+      SCOPED_TRACE(bad);
+      Case<T> c({1, 1, steps, steps, 8}, true, Mask::none);
+      for (const int64_t which : {0, 1, 2}) c.number(which, 0, 0, bad, 3) = std::numeric_limits<T>::quiet_NaN();
+      const Results<T> r = run(c);
+      for (int64_t t = 0; t < steps; ++t) {
+        EXPECT_EQ(finite(step_of(r.y, c, steps, 0, t)), t < bad) << t;
+        EXPECT_EQ(finite(step_of(r.dq, c, steps, 0, t)), t < bad) << t;
+      }
+    }
+  });
 }
 
 TYPED_TEST(Attention, WhatIsNotSeenMayBeNan) {

@@ -2,6 +2,8 @@
 
 #include <carousel/tensor/kernels/packed_matrix.h>
 
+#include <memory>
+
 namespace carousel::kernels {
 namespace {
 
@@ -79,6 +81,28 @@ TYPED_TEST(PackedProduct, PackingAgainReplacesTheMatrix) {
       packed.multiply(3, a.data(), k, again.data(), n, Into::overwrite);
       PackedMatrix<T>(k, n, w.data(), 1, k).multiply(3, a.data(), k, fresh.data(), n, Into::overwrite);
       EXPECT_EQ(again, fresh) << k << " x " << n;
+    }
+  });
+}
+
+TYPED_TEST(PackedProduct, APartOfItIsTheProductWithThatPart) {
+  using T = TypeParam;
+  using Part = typename PackedBlock<T>::Part;
+  const int64_t rows = 11, k = 45, n = 75;
+  const auto a = random_numbers<T>(rows * k, 1), w = random_numbers<T>(k * n, 2);
+  for_each_target([&] {
+    std::vector<T> memory(PackedBlock<T>::memory_size(k, n) + 64 / sizeof(T));
+    void* aligned = memory.data();
+    size_t space = memory.size() * sizeof(T);
+    const PackedBlock<T> packed(k, n, static_cast<T*>(std::align(64, sizeof(T), aligned, space)));
+    packed.pack(w.data(), n, 1);
+    for (const Part& part : {Part{0, 45, 75}, Part{0, 17, 75}, Part{9, 36, 40}, Part{44, 1, 1}, Part{3, 0, 9}}) {
+      SCOPED_TRACE(testing::Message() << part.first_row << ' ' << part.rows << ' ' << part.columns);
+      std::vector<T> c(rows * n, T{1}), expected = c;
+      packed.multiply(part, rows, {a.data(), k}, c.data(), n, Into::accumulate);
+      const PackedMatrix<T> alone(part.rows, part.columns, w.data() + part.first_row * n, n, 1);
+      alone.multiply(rows, a.data(), k, expected.data(), n, Into::accumulate);
+      EXPECT_EQ(c, expected);
     }
   });
 }
