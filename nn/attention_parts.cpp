@@ -3,6 +3,7 @@
 #include <carousel/tensor/dispatch.h>
 #include <carousel/tensor/kernels/attention.h>
 
+#include <array>
 #include <cmath>
 
 namespace carousel::attention {
@@ -37,12 +38,11 @@ bool lie_in_one_array(const Tensor& q, const Tensor& k, const Tensor& v) {
 }
 
 // Room for the gradients of q, k and v: in one array where those do, so that joining them copies nothing.
-Gradients room_for_gradients(const Tensor& q, const Tensor& k, const Tensor& v) {
+std::array<Tensor, 3> room_for_gradients(const Tensor& q, const Tensor& k, const Tensor& v) {
   if (!lie_in_one_array(q, k, v)) return {heads_inside(q), heads_inside(k), heads_inside(v)};
   const Tensor all({q.size(0), q.size(2), 3, q.size(1), q.size(3)}, q.dtype());
-  Gradients parts;
-  for (int64_t i = 0; i < 3; ++i) parts.push_back(all.select(2, i).transpose(1, 2));
-  return parts;
+  const auto part = [&all](int64_t i) { return all.select(2, i).transpose(1, 2); };
+  return {part(0), part(1), part(2)};
 }
 
 // The masks as the kernel reads them, and what it is told besides numbers.
@@ -72,7 +72,7 @@ Gradients gradients(const Tensor& q, const Tensor& k, const Tensor& v, const Out
                     const AttentionOptions& options, const Tensor& dy) {
   const Tensor incoming = without_gaps(dy), lse = outputs.lse.contiguous();
   const Setting setting(q, k, options);
-  Gradients d = room_for_gradients(q, k, v);
+  std::array<Tensor, 3> d = room_for_gradients(q, k, v);
   dispatch_floating("attention", q.dtype(), [&setting, &q, &k, &v, &outputs, &lse, &incoming, &d](auto type) {
     using T = decltype(type);
     const kernels::AttentionResult<T> result{
@@ -80,7 +80,7 @@ Gradients gradients(const Tensor& q, const Tensor& k, const Tensor& v, const Out
     kernels::attention_backward(setting.shape, result, heads<T>(incoming), mutable_heads<T>(d[0]),
                                 mutable_heads<T>(d[1]), mutable_heads<T>(d[2]));
   });
-  return d;
+  return {d[0], d[1], d[2]};
 }
 
 }  // namespace
