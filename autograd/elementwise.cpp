@@ -237,8 +237,10 @@ Variable silu(const Variable& x) {
 }
 
 Variable gelu(const Variable& x) {
-  return record(Op::gelu, gelu(x.value()), {x},
-                [x = Saved(x.value())](const Tensor& dy) { return Gradients{gelu_backward(x.get(), dy)}; });
+  return record(
+      Op::gelu, gelu(x.value()), {x},
+      [x = Saved(x.value())](const Tensor& dy) { return Gradients{gelu_backward(x.get(), dy)}; },
+      [x = Saved(x.value())] { return gelu(x.get()); });
 }
 
 Variable erf(const Variable& x) {
@@ -250,11 +252,13 @@ Variable erf(const Variable& x) {
 // ---- several in one pass ----
 
 Variable silu_gate(const Variable& y, const Variable& z) {
-  return record(Op::silu_gate, silu_gate(y.value(), z.value()), {y, z},
-                [y = Saved(y.value()), z = Saved(z.value())](const Tensor& dout) {
-                  auto [dy, dz] = silu_gate_backward(y.get(), z.get(), dout);
-                  return Gradients{dy, dz};
-                });
+  return record(
+      Op::silu_gate, silu_gate(y.value(), z.value()), {y, z},
+      [y = Saved(y.value()), z = Saved(z.value())](const Tensor& dout) {
+        auto [dy, dz] = silu_gate_backward(y.get(), z.get(), dout);
+        return Gradients{dy, dz};
+      },
+      [y = Saved(y.value()), z = Saved(z.value())] { return silu_gate(y.get(), z.get()); });
 }
 
 }  // namespace carousel

@@ -28,14 +28,17 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias)
   const RowOrder order(x.value());
   const Tensor rows = order.rows(x.value());
   const Tensor y = linear(rows, weight.value(), bias.defined() ? bias.value() : Tensor());
-  return record(Op::linear, order.restore(y), {x, weight, bias},
-                [rows = Saved(rows), weight = Saved(weight.value()), order, dx = x.requires_grad(),
-                 dweight = weight.requires_grad(), dbias = bias.requires_grad()](const Tensor& dy) {
-                  const Tensor dy_rows = order.rows(dy);
-                  return Gradients{dx ? order.restore(matmul(dy_rows, weight.get())) : Tensor(),
-                                   dweight ? matmul(dy_rows.transpose(0, 1), rows.get()) : Tensor(),
-                                   dbias ? sum(dy_rows, {0}) : Tensor()};
-                });
+  const Remake remake = remake_of(x);
+  return record(
+      Op::linear, order.restore(y), {x, weight, bias},
+      [rows = Saved(remake ? Tensor() : rows), remake, weight = Saved(weight.value()), order, dx = x.requires_grad(),
+       dweight = weight.requires_grad(), dbias = bias.requires_grad()](const Tensor& dy) {
+        const Tensor dy_rows = order.rows(dy);
+        const auto x_rows = [&rows, &remake, &order] { return remake ? order.rows(remake()) : rows.get(); };
+        return Gradients{dx ? order.restore(matmul(dy_rows, weight.get())) : Tensor(),
+                         dweight ? matmul(dy_rows.transpose(0, 1), x_rows()) : Tensor(),
+                         dbias ? sum(dy_rows, {0}) : Tensor()};
+      });
 }
 
 }  // namespace carousel

@@ -68,6 +68,7 @@ Gradients Node::run_backward(std::span<const Tensor> cotangents) const {
 void Node::release() {
   released_ = true;
   backward_ = nullptr;
+  remake_ = nullptr;
   free_iteratively(parents_);
   parents_.clear();
 }

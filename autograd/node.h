@@ -2,6 +2,8 @@
 
 #include <carousel/autograd/record.h>
 
+#include <utility>
+
 namespace carousel {
 
 /// Which output of which node a gradient goes to.
@@ -39,10 +41,12 @@ class Node {
   std::vector<Output>& outputs() { return outputs_; }
   void add_output(const Tensor& value);
   Watch& watch(uint32_t output);  // made on first use
+  void set_remake(Remake remake) { remake_ = std::move(remake); }
+  const Remake& remake() const { return remake_; }
 
   /// The gradients of the parents; throws ValueError when an earlier backward has freed this node.
   Gradients run_backward(std::span<const Tensor> cotangents) const;
-  /// Drops the closure, what it saved, and the parents: backward has passed here.
+  /// Drops the closures, what they saved, and the parents: backward has passed here.
   void release();
 
  private:
@@ -52,6 +56,7 @@ class Node {
   std::vector<Edge> parents_;
   std::vector<Output> outputs_;
   BackwardMany backward_;
+  Remake remake_;
 };
 
 /// The operation whose backward is running in this thread; Op::count when none. For error texts.

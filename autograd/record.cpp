@@ -51,18 +51,21 @@ Variables record(Op op, std::vector<Tensor> values, std::span<const Variable> in
   return results;
 }
 
-Variable record(Op op, Tensor value, std::span<const Variable> inputs, Backward backward) {
+Variable record(Op op, Tensor value, std::span<const Variable> inputs, Backward backward, Remake remake) {
   check_anomaly(op, std::span(&value, 1), inputs);
   if (!needs_grad(inputs)) return Variable(std::move(value));
   auto node = std::make_shared<Node>(
       op, edges_to(inputs),
       [backward = std::move(backward)](std::span<const Tensor> cotangents) { return backward(cotangents[0]); });
   node->add_output(value);
+  node->set_remake(std::move(remake));
   return Variable(std::move(value), std::move(node), 0);
 }
 
-Variable record(Op op, Tensor value, std::initializer_list<Variable> inputs, Backward backward) {
-  return record(op, std::move(value), std::span(inputs.begin(), inputs.size()), std::move(backward));
+Variable record(Op op, Tensor value, std::initializer_list<Variable> inputs, Backward backward, Remake remake) {
+  return record(op, std::move(value), std::span(inputs.begin(), inputs.size()), std::move(backward), std::move(remake));
 }
+
+Remake remake_of(const Variable& x) { return x.node() ? x.node()->remake() : Remake(); }
 
 }  // namespace carousel

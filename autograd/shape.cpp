@@ -74,8 +74,12 @@ Variable select(const Variable& x, int64_t axis, int64_t index) {
 }
 
 Variable transpose(const Variable& x, int64_t axis1, int64_t axis2) {
-  return record(Op::transpose, x.value().transpose(axis1, axis2), {x},
-                [axis1, axis2](const Tensor& dy) { return Gradients{dy.transpose(axis1, axis2)}; });
+  const Remake remake_x = remake_of(x);
+  Remake remake;
+  if (remake_x) remake = [remake_x, axis1, axis2] { return remake_x().transpose(axis1, axis2); };
+  return record(
+      Op::transpose, x.value().transpose(axis1, axis2), {x},
+      [axis1, axis2](const Tensor& dy) { return Gradients{dy.transpose(axis1, axis2)}; }, remake);
 }
 
 Variable permute(const Variable& x, const Dims& axes) {

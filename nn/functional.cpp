@@ -98,21 +98,25 @@ Gradients normalise_backward(const Normalisation& how, const NormalisedRows& row
   return {dx, dweight, dbias};
 }
 
-// `inputs` are x, the gain, and for layer norm the shift, which `shift` holds (zeros for RMS norm).
+// `inputs` are x, the gain, and for layer norm the shift, which `shift` holds without gaps (zeros for RMS norm).
 Variable normalised(Op op, const Normalisation& how, std::span<const Variable> inputs, const Tensor& shift) {
   const RowOrder order(inputs[0].value());
   const NormalisedRows rows =
-      normalise(how, order.rows(inputs[0].value()).contiguous(), inputs[1].value().contiguous(), shift.contiguous());
-  return record(op, order.restore(rows.y), inputs,
-                [order, how, count = inputs.size(), rows = Saved(rows.x), gain = Saved(rows.gain),
-                 mean = Saved(rows.mean), scale = Saved(rows.scale)](const Tensor& dy) {
-                  Gradients gradients = normalise_backward(
-                      how, {.x = rows.get(), .gain = gain.get(), .y = {}, .mean = mean.get(), .scale = scale.get()},
-                      order.rows(dy).contiguous());
-                  gradients[0] = order.restore(gradients[0].value());
-                  gradients.resize(count);
-                  return gradients;
-                });
+      normalise(how, order.rows(inputs[0].value()).contiguous(), inputs[1].value().contiguous(), shift);
+  return record(
+      op, order.restore(rows.y), inputs,
+      [order, how, count = inputs.size(), rows = Saved(rows.x), gain = Saved(rows.gain), mean = Saved(rows.mean),
+       scale = Saved(rows.scale)](const Tensor& dy) {
+        Gradients gradients = normalise_backward(
+            how, {.x = rows.get(), .gain = gain.get(), .y = {}, .mean = mean.get(), .scale = scale.get()},
+            order.rows(dy).contiguous());
+        gradients[0] = order.restore(gradients[0].value());
+        gradients.resize(count);
+        return gradients;
+      },
+      [order, how, rows = Saved(rows.x), gain = Saved(rows.gain), shift = Saved(shift)] {
+        return order.restore(normalise(how, rows.get(), gain.get(), shift.get()).y);
+      });
 }
 
 // ---- cross entropy ----
@@ -214,7 +218,7 @@ Variable layer_norm(const Variable& x, const Variable& weight, const Variable& b
   check_normalised("layer_norm", x, "weight", weight, eps);
   check_normalised("layer_norm", x, "bias", bias, eps);
   const Variables inputs{x, weight, bias};
-  return normalised(Op::layer_norm, {.eps = eps, .centered = true}, inputs, bias.value());
+  return normalised(Op::layer_norm, {.eps = eps, .centered = true}, inputs, bias.value().contiguous());
 }
 
 Variable rms_norm(const Variable& x, const Variable& weight, double eps) {

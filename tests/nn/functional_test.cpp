@@ -2,6 +2,7 @@
 
 #include <carousel/autograd/elementwise.h>
 #include <carousel/autograd/gradcheck.h>
+#include <carousel/autograd/matmul.h>
 #include <carousel/autograd/reduce.h>
 #include <carousel/autograd/shape.h>
 #include <carousel/nn/functional.h>
@@ -9,8 +10,11 @@
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
 #include <carousel/tensor/random.h>
+#include <carousel/tensor/storage.h>
 
 #include <cmath>
+#include <functional>
+#include <vector>
 
 namespace carousel {
 namespace {
@@ -259,6 +263,65 @@ TEST(LayerNorm, EpsilonMustBePositive) {
   for (const double eps : {0.0, -1e-5, double{NAN}, double{INFINITY}}) {
     expect_error<ValueError>([&] { layer_norm(ones({2, 3}), ones({3}), zeros({3}), eps); }, {"[layer_norm]", "eps"});
   }
+}
+
+// Results that are cheap to make again, as functions of [R, D].
+struct Cheap {
+  const char* name;
+  std::function<Variable(const Variable&)> of;
+};
+const std::vector<Cheap>& cheap_results() {
+  static const std::vector<Cheap> all{
+      {"gelu", [](const Variable& x) { return gelu(x); }},
+      {"silu_gate", [](const Variable& x) { return silu_gate(x, x * 2.0); }},
+      {"rms_norm", [](const Variable& x) { return rms_norm(x, linspace(1, 2, x.size(-1), x.dtype())); }},
+      {"layer_norm",
+       [](const Variable& x) {
+         return layer_norm(x, linspace(1, 2, x.size(-1), x.dtype()), linspace(-1, 1, x.size(-1), x.dtype()));
+       }},
+      {"transposed gelu", [](const Variable& x) { return transpose(gelu(transpose(x, 0, 1)), 0, 1); }}};
+  return all;
+}
+
+TEST(Linear, OfWhatIsCheapToMakeAgainHasTheSameGradientsToTheBit) {
+  Rng rng(4);
+  const Tensor numbers = rng.normal({30, 40}), cotangent = rng.normal({30, 20});
+  for (const Cheap& cheap : cheap_results()) {
+    SCOPED_TRACE(cheap.name);
+    const auto gradients = [&numbers, &cotangent, &cheap](bool kept) {
+      Rng weights(5);
+      const Variable x = Variable::parameter(numbers), w = Variable::parameter(weights.normal({20, 40})),
+                     b = Variable::parameter(weights.normal({20}));
+      const Variable y = cheap.of(x);
+      linear(kept ? reshape(y, y.shape()) : y, w, b).backward(cotangent);  // a view, which nothing makes again
+      return std::vector<Tensor>{x.grad(), w.grad(), b.grad()};
+    };
+    const std::vector<Tensor> again = gradients(false), kept = gradients(true);
+    for (size_t i = 0; i < again.size(); ++i) EXPECT_TRUE(identical(again[i], kept[i])) << i;
+  }
+}
+
+TEST(Linear, DoesNotKeepWhatIsCheapToMakeAgain) {
+  const Variable x = Variable::parameter(ones({512, 512})), w = Variable::parameter(ones({1, 512}));
+  for (const Cheap& cheap : cheap_results()) {
+    const auto held = [&x, &w, &cheap](bool kept) {
+      const uint64_t before = storage_stats().live_bytes;
+      Variable y = cheap.of(x);
+      const Variable z = linear(kept ? reshape(y, y.shape()) : y, w, {});
+      y = {};
+      return storage_stats().live_bytes - before;
+    };
+    EXPECT_EQ(held(false) + 512 * 512 * sizeof(float), held(true)) << cheap.name;
+  }
+}
+
+TEST(Linear, RefusesToMakeAgainWhatWasMadeOfOtherNumbers) {
+  const Variable x = Variable::parameter(ones({2, 3})), w = Variable::parameter(ones({1, 3}));
+  const Variable gain = Variable::parameter(ones({3})), shift = Variable::parameter(ones({3}));
+  const Variable y = sum(linear(layer_norm(x, gain, shift), w, {}));
+  Tensor changed = shift.value();
+  changed.fill_(2);
+  expect_error<ValueError>([&] { y.backward(); }, {"[linear]", "changed in place"});
 }
 
 TEST(Mse, OfNothingIsZeroWithZeroGradient) {

@@ -6,6 +6,7 @@
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/factory.h>
 #include <carousel/tensor/reduce.h>
+#include <carousel/tensor/storage.h>
 
 #include <gtest/gtest.h>
 
@@ -174,6 +175,19 @@ TEST(ResidualModels, ShowAttentionWeightsOfABlock) {
   EXPECT_EQ(weights.shape(), (Shape{1, 2, 5, 5}));
   EXPECT_TRUE(all_close(sum(weights, {3}), ones({1, 2, 5}, DType::float64), 1e-14));  // a few roundings
   EXPECT_EQ(weights.select(2, 1).select(2, 2).to_vector<double>(), (std::vector<double>{0, 0})) << "the future";
+}
+
+TEST(ResidualModels, ABlockKeepsForBackwardNoNormAndNoActivation) {
+  const int64_t batch = 4, steps = 64, width = 64;
+  Rng rng(1);
+  const GptBlock block({width, width, DType::float32}, {}, rng);
+  const Variable x = Variable::parameter(rng.normal({batch, steps, width}));
+  const uint64_t before = storage_stats().live_bytes;
+  const SequenceResult result = block.forward(x, block.initial_state(batch));
+  const auto kept = static_cast<double>(storage_stats().live_bytes - before);
+  // Of the size of x: queries, keys and values, what attention makes of them, the stream between the branches, what
+  // goes into GELU (4), and the result. Besides, a few numbers for each row.
+  EXPECT_NEAR(kept / static_cast<double>(x.value().numel() * sizeof(float)), 10, 0.5);
 }
 
 TEST(ResidualModels, HaveOneWidth) {
