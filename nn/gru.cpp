@@ -96,9 +96,11 @@ Gradients run_backward(const GruKept& kept, const Tensor& dy, const Tensor& dlas
         {data_or_null<T>(gates, first), data_or_null<T>(q, first), data_or_null<T>(h, first)},
         data_or_null<T>(dy, first), data_or_null<T>(dh0),
         {dz.mutable_data<T>(), dq.mutable_data<T>(), mutable_or_null<T>(dh)}, before.mutable_data<T>());
-    NamedTensors saved = gates_by_name(gates, {"r", "z", "n"});
-    saved.emplace_back("h", h);
-    kept.common.visit.show(block, saved, {{"h", dh}});
+    if (kept.common.visit.visitor) {
+      NamedTensors saved = gates_by_name(gates, {"r", "z", "n"});
+      saved.emplace_back("h", h);
+      kept.common.visit.show(block, saved, {{"h", dh}});
+    }
     input.add(block, dz);
     recurrent.add(block, dz, dq);
     dh0 = before;

@@ -31,7 +31,7 @@ Optimizer::Slots Adam::make_slots(const Tensor& parameter) const {
   return {{"m", zeros_like(parameter)}, {"v", zeros_like(parameter)}};
 }
 
-void Adam::update(Tensor& parameter, const Gradient& gradient, Slots& slots, const Update& update) const {
+void Adam::update(Tensor& parameter, const ScaledGradient& gradient, Slots& slots, const Update& update) const {
   const kernels::AdamStep constants{.lr = update.lr,
                                     .beta1 = config_.beta1,
                                     .beta2 = config_.beta2,

@@ -25,7 +25,7 @@ class Adam : public Optimizer {
   enum class Decay { coupled, decoupled };  // through the gradient, or off the weight itself
   Adam(std::vector<ParameterGroup> groups, const AdamConfig& config, Decay decay);
   Slots make_slots(const Tensor& parameter) const override;
-  void update(Tensor& parameter, const Gradient& gradient, Slots& slots, const Update& update) const override;
+  void update(Tensor& parameter, const ScaledGradient& gradient, Slots& slots, const Update& update) const override;
 
  private:
   AdamConfig config_;

@@ -61,7 +61,7 @@ std::vector<Optimizer::Entry>& Optimizer::entries() const {
   return entries_;
 }
 
-Tensor Optimizer::Gradient::scaled() const { return factor == 1 ? unscaled : unscaled * factor; }
+Tensor Optimizer::ScaledGradient::scaled() const { return factor == 1 ? unscaled : unscaled * factor; }
 
 // The joint norm of all gradients; one that is finite tells that they all are.
 double Optimizer::checked_norm() const {

@@ -21,8 +21,9 @@ std::vector<ParameterGroup> split_by_decay(const std::vector<NamedParameter>& pa
 
 /// What a step may be told besides its rate.
 struct StepLimits {
-  /// The joint 2-norm of all gradients that this step uses is at most this, as if clip_grad_norm had been called: the
-  /// same bits without its pass over memory, and the gradients stay as they are. Infinity: no clipping.
+  /// The joint 2-norm of all gradients that this step uses is at most this, as if clip_grad_norm had been called
+  /// for the parameters in the optimiser's order: the same bits without its pass over memory, and the gradients stay as
+  /// they are. Infinity: no clipping.
   double clip_norm = std::numeric_limits<double>::infinity();
 };
 
@@ -33,8 +34,8 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   /// One update with rate `lr` (finite, >= 0); returns the joint 2-norm of the gradients, from before clipping.
-  /// Parameters without a gradient are left alone. Throws ValueError naming a parameter whose gradient is not finite,
-  /// before anything changes, and unless clip_norm > 0.
+  /// Parameters without a gradient are left alone. Throws ValueError, before anything changes, naming a
+  /// parameter whose gradient is not finite, and for a clip_norm that is not positive.
   double step(double lr, const StepLimits& limits = {});
   void zero_grad();
 
@@ -49,7 +50,7 @@ class Optimizer {
   using Slots = std::vector<std::pair<std::string, Tensor>>;  // state of one parameter, by name
 
   /// A parameter's gradient, to be multiplied by `factor` on the way: where clipping comes in.
-  struct Gradient {
+  struct ScaledGradient {
     Tensor unscaled;  ///< row-major
     double factor;
     Tensor scaled() const;  ///< the product, for an update that does not multiply by itself
@@ -69,7 +70,7 @@ class Optimizer {
   static std::vector<ParameterGroup> with_own_decay(std::vector<ParameterGroup> groups, double configured);
   virtual Slots make_slots(const Tensor& parameter) const = 0;
   /// The parameter is row-major.
-  virtual void update(Tensor& parameter, const Gradient& gradient, Slots& slots, const Update& update) const = 0;
+  virtual void update(Tensor& parameter, const ScaledGradient& gradient, Slots& slots, const Update& update) const = 0;
 
  private:
   struct Entry {

@@ -29,7 +29,7 @@ Optimizer::Slots Sgd::make_slots(const Tensor& parameter) const {
   return {{"velocity", zeros_like(parameter)}};
 }
 
-void Sgd::update(Tensor& parameter, const Gradient& gradient, Slots& slots, const Update& update) const {
+void Sgd::update(Tensor& parameter, const ScaledGradient& gradient, Slots& slots, const Update& update) const {
   Tensor direction = gradient.scaled();
   if (update.weight_decay != 0) direction = direction + parameter * update.weight_decay;
   if (config_.momentum > 0) {

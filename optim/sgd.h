@@ -20,7 +20,7 @@ class Sgd : public Optimizer {
 
  protected:
   Slots make_slots(const Tensor& parameter) const override;
-  void update(Tensor& parameter, const Gradient& gradient, Slots& slots, const Update& update) const override;
+  void update(Tensor& parameter, const ScaledGradient& gradient, Slots& slots, const Update& update) const override;
 
  private:
   void check_config() const;

@@ -115,6 +115,8 @@ Tensor product(const Tensor& a, const Tensor& b, const Sizes& s) {
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check<ShapeError>(x.rank() == 2 && weight.rank() == 2, "linear", "x and weight must be matrices: got {} and {}",
+                    x.shape(), weight.shape());
   const Tensor w = weight.transpose(0, 1);
   const Sizes s = check_operands(x, w);
   check<ShapeError>(!bias.defined() || bias.shape() == Shape{s.n}, "linear",

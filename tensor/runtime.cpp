@@ -18,13 +18,11 @@ void set_threads(int count) {
   kernels::set_thread_count(count);
 }
 
-FlushDenormals::FlushDenormals() : nested_(kernels::FloatMode::of_this_thread() == kernels::FloatMode::flushing()) {
+FlushDenormals::FlushDenormals() : before_(kernels::FloatMode::of_this_thread().bits()) {
   kernels::FloatMode::flushing().apply();
 }
 
-FlushDenormals::~FlushDenormals() {
-  if (!nested_) kernels::FloatMode::precise().apply();
-}
+FlushDenormals::~FlushDenormals() { kernels::FloatMode::of_bits(before_).apply(); }
 
 RuntimeInfo runtime_info() {
   return {.blas = kernels::blas_name(),

@@ -17,7 +17,7 @@ int available_threads();
 /// as results, in the thread that made it and in those that compute for it. Processors take a hundred cycles or more
 /// for each of them; where gates and softmaxes saturate they are many. For training, which does not see the difference,
 /// and never for a study of how gradients vanish: those are the numbers that it is about. Ends on the thread on which
-/// it began. What threads of BLAS do is BLAS's affair; processors other than x86-64 and arm64 keep their mode.
+/// it began. What other threads of BLAS do is BLAS's affair; processors other than x86-64 and arm64 keep their mode.
 class FlushDenormals {
  public:
   FlushDenormals();
@@ -26,7 +26,7 @@ class FlushDenormals {
   FlushDenormals& operator=(const FlushDenormals&) = delete;
 
  private:
-  bool nested_;
+  uint64_t before_;  // the mode of the thread
 };
 
 /// What this build computes with, for reports.

@@ -160,10 +160,6 @@ void follow_form(TrainOptions& options, const Given& given) {
   if (given.count("context") == 0) options.model.context = options.seq_length;
 }
 
-}  // namespace
-
-namespace {
-
 // The defaults of a kind of model; an unknown name is for the parser to complain about.
 TrainOptions defaults_of(const std::string& model) {
   TrainOptions options;

@@ -13,7 +13,7 @@ struct Record {
   int64_t step = 0;                     ///< updates made
   int64_t tokens = 0;                   ///< read since the beginning
   double train_loss = 0;                ///< nats per symbol, mean since the last record
-  std::optional<double> val_loss = {};  ///< nats per symbol over the whole validation part, when it was read
+  std::optional<double> val_loss = {};  ///< nats per symbol of the validation part (quick_reading), when it was read
   double tokens_per_s = 0;              ///< of training alone, since the last record
   double grad_norm = 0;                 ///< of the last step, before clipping
   double lr = 0;                        ///< of the last step

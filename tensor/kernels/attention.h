@@ -19,7 +19,7 @@
 /// keys in blocks of 128, whose sums are added up in order. Nothing above the diagonal of a causal mask is made but up
 /// to 16 keys beyond it. Scratch is a few blocks of 128 x 128 and 1024 x hd numbers a thread, which the calling thread
 /// keeps, and [B, A, T] numbers in backward. Error: a score has that of a product over hd numbers; the sums over keys
-/// or queries add (S / 128 + 136) eps relative to the sum of magnitudes, and a probability below 2^-126 is 0.
+/// or queries add (S / 128 + 136) eps relative to the sum of magnitudes, and a probability below about 2^-126.5 is 0.
 namespace carousel::kernels {
 
 struct AttentionShape {

@@ -18,7 +18,8 @@ namespace carousel::kernels::HWY_NAMESPACE {
 template <class T>
 constexpr T infinity = std::numeric_limits<T>::infinity();
 
-/// exp as in simd_math-inl.h for a number that is not far above 0: 0 where that would be below 2^-126, and no more than
+/// exp as in simd_math-inl.h for a number that is not far above 0: 0 where that would be below
+/// about 2^-126.5, and no more than
 /// 2^127. The larger operand of Min and Max comes first because they return the second when one is NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> small_exp(D d, hn::Vec<D> x) {

@@ -33,7 +33,7 @@ struct RunningSoftmax {
 };
 
 /// Takes the scores of more keys in: s <- exp(s - largest), 0 behind the row's end; total and values are brought to the
-/// new largest, the sum added to total. exp is 0 where it would be below 2^-126. NaN stays NaN.
+/// new largest, the sum added to total. exp is 0 where it would be below about 2^-126.5. NaN stays NaN.
 void take_scores(const ScoreTile<float>& scores, const RunningSoftmax<float>& so_far);
 void take_scores(const ScoreTile<double>& scores, const RunningSoftmax<double>& so_far);
 

@@ -67,6 +67,12 @@ inline bool whole_heads(const AttentionShape& s, double idle) {
   return static_cast<double>(turns * threads - heads) <= idle * static_cast<double>(turns * threads);
 }
 
+/// That of the calling thread, which the threads that work for it use, too.
+inline AttentionMemory& attention_memory() {
+  thread_local AttentionMemory of_this_thread;
+  return of_this_thread;
+}
+
 /// Calls body(b, a, range, workspace) for every row, head and `chunk` of the `length` positions. Workspace(shape,
 /// chunk, pieces) takes its memory.
 template <class Workspace, class Body>
@@ -74,8 +80,7 @@ void for_each_task(const AttentionShape& s, int64_t length, int64_t chunk, const
   const int64_t chunks = length == 0 ? 0 : (length + chunk - 1) / chunk, tasks = s.batch * s.heads * chunks;
   if (tasks == 0) return;
   const int64_t shares = std::min<int64_t>(tasks, attention_threads(s));
-  thread_local AttentionMemory of_this_thread;
-  AttentionMemory& memory = of_this_thread;  // which the others shall use, too
+  AttentionMemory& memory = attention_memory();
   Pieces counted;
   Workspace(s, chunk, counted);
   memory.reserve(shares, counted.size());

@@ -108,7 +108,8 @@ void blocked_product(int64_t m, int64_t n, int64_t k, const Factor<T>& a, const 
   T* const b_memory = workspace.reserve(threads);
   T* const a_memory = b_memory + Workspace<T>::b_size();
   if (threads == 1) return call.run(1, b_memory, a_memory);
-  parallel_team([&](int number, int team) { call.run(team, b_memory, a_memory + number * Workspace<T>::a_size()); });
+  parallel_team(threads,
+                [&](int number, int team) { call.run(team, b_memory, a_memory + number * Workspace<T>::a_size()); });
 }
 
 template void blocked_product(int64_t, int64_t, int64_t, const Factor<float>&, const Factor<float>&, const float*,

@@ -14,7 +14,6 @@ class FloatMode {
  public:
   static FloatMode of_this_thread() { return FloatMode(control() & flush_bits); }
   static FloatMode flushing() { return FloatMode(flush_bits); }
-  static FloatMode precise() { return FloatMode(0); }
 
   /// Makes it this thread's mode.
   void apply() const {
@@ -22,7 +21,9 @@ class FloatMode {
     if ((before & flush_bits) != bits_) set_control((before & ~flush_bits) | bits_);
   }
 
-  bool operator==(const FloatMode& other) const = default;
+  /// For who keeps a mode without knowing what it is.
+  uint64_t bits() const { return bits_; }
+  static FloatMode of_bits(uint64_t bits) { return FloatMode(bits & flush_bits); }
 
  private:
   explicit FloatMode(uint64_t bits) : bits_(bits) {}

@@ -10,23 +10,26 @@
 
 namespace carousel::kernels {
 
-/// Calls `body(number, size)` on every thread of the team, which may wait for one another in it by OpenMP's constructs.
+/// Calls `body(number, size)` on `threads` threads, which may wait for one another in it by OpenMP's constructs.
 /// Always the same team: libgomp ends threads that a smaller one does not need, and makes new ones for the next. All
-/// take subnormal numbers for what the caller takes them. `body` must not throw, and therefore not allocate.
+/// take subnormal numbers for what the caller takes them, as long as they work for it. `body` must not throw, and
+/// therefore not allocate.
 template <class Body>
-void parallel_team(const Body& body) {
+void parallel_team(int threads, const Body& body) {
   const FloatMode mode = FloatMode::of_this_thread();
-#pragma omp parallel num_threads(thread_count())
+#pragma omp parallel num_threads(threads)
   {
+    const FloatMode own = FloatMode::of_this_thread();
     mode.apply();
     body(omp_get_thread_num(), omp_get_num_threads());
+    own.apply();  // BLAS, and others' regions, use the same threads
   }
 }
 
 /// Calls `body(task)` for 0, 1, ... tasks - 1 on all threads; those that are left over do nothing.
 template <class Body>
 void parallel_tasks(int64_t tasks, const Body& body) {
-  parallel_team([&](int, int) {
+  parallel_team(thread_count(), [&](int, int) {
 #pragma omp for schedule(static) nowait
     for (int64_t task = 0; task < tasks; ++task) body(task);
   });

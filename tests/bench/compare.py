@@ -160,7 +160,12 @@ def parse_arguments():
     parser.add_argument("--seconds", type=float, default=5, help="of each run, after its warm-up")
     parser.add_argument("--pairs", type=int, default=5, help="rounds; fewer than five tell little")
     parser.add_argument("--json", metavar="FILE", help="append the line of every run to this file")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.pairs < 1:
+        parser.error("--pairs must be at least 1")
+    if not os.path.exists(os.path.join(args.bin_dir, "train_bench")):
+        parser.error(f"no train_bench in {args.bin_dir} (--bin-dir)")
+    return args
 
 
 def main():

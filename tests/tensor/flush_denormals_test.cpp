@@ -1,4 +1,5 @@
 #include <carousel/tensor/kernels/blocked_product.h>
+#include <carousel/tensor/kernels/gemm.h>
 #include <carousel/tensor/kernels/norm.h>
 #include <carousel/tensor/runtime.h>
 
@@ -83,6 +84,17 @@ TEST_F(FlushDenormalsInATeam, OtherThreadsOfTheProgramKeepTheirNumbers) {
   inside.set_value();
   other.join();
   EXPECT_EQ(zeros, 0);
+}
+
+TEST_F(FlushDenormalsInATeam, LeavesNothingBehindInThreadsThatBlasUsesToo) {
+  const std::vector<float> a(256 * 512, 1e-30F), b(512 * 256, 1e-12F);
+  {
+    const FlushDenormals scope;
+    EXPECT_EQ(zeros_of_threads(), all_zero);
+  }
+  std::vector<float> c(256 * 256, 1);
+  kernels::gemm<float>(false, false, 256, 256, 512, 1, a.data(), 512, b.data(), 256, 0, c.data(), 256);
+  EXPECT_EQ(std::count(c.begin(), c.end(), 0.F), 0);
 }
 
 TEST_F(FlushDenormalsInATeam, ReachesProducts) {

@@ -200,7 +200,7 @@ TYPED_TEST(Attention, DoesNotDependOnTheThreadCount) {
 
 TYPED_TEST(Attention, AFutureThatIsNanReachesNoEarlierQuery) {
   using T = TypeParam;
-  const int64_t steps = 200;
+  constexpr int64_t steps = 200;
   for_each_target([] {
     for (const int64_t bad : {1, 17, 64, 130, 199}) {
       SCOPED_TRACE(bad);

@@ -218,6 +218,12 @@ void gemm_matches_plain() {
   }
 }
 
+TEST(Linear, TakesMatricesAlone) {
+  test::expect_error<ShapeError>("[linear] x and weight must be matrices: got [2, 3, 4] and [5, 4]", [] {
+    linear(ones({2, 3, 4}), ones({5, 4}), {});
+  });
+}
+
 TEST(Gemm, MatchesPlainAlsoInPieces) {
   gemm_matches_plain<float>();
   gemm_matches_plain<double>();
