@@ -200,8 +200,8 @@ TYPED_TEST(Attention, DoesNotDependOnTheThreadCount) {
 
 TYPED_TEST(Attention, AFutureThatIsNanReachesNoEarlierQuery) {
   using T = TypeParam;
-  constexpr int64_t steps = 200;
   for_each_target([] {
+    const int64_t steps = 200;
     for (const int64_t bad : {1, 17, 64, 130, 199}) {
       SCOPED_TRACE(bad);
       Case<T> c({1, 1, steps, steps, 8}, true, Mask::none);
