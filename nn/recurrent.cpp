@@ -159,7 +159,7 @@ InputGradients::Sums InputGradients::sums() {
   return sums_;
 }
 
-void add_recurrent_weight_gradient(Tensor sum, const Block& block, const Tensor& dz, const Kept& kept) {
+void add_recurrent_weight_gradient(const Tensor& sum, const Block& block, const Tensor& dz, const Kept& kept) {
   const Breaks breaks = kept.breaks.get();
   Block rest = block;
   if (block.first == 0) {

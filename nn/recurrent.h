@@ -146,7 +146,7 @@ class InputGradients {
 
 /// sum [G, H] += the gradient of W_hh where each step adds W_hh h_{t-1}: the sum over rows and the steps of the block
 /// of dz_t h_{t-1}^T.
-void add_recurrent_weight_gradient(Tensor sum, const Block& block, const Tensor& dz, const Kept& kept);
+void add_recurrent_weight_gradient(const Tensor& sum, const Block& block, const Tensor& dz, const Kept& kept);
 
 /// All gradients of a layer whose steps are given W_ih x_t + b_ih + W_hh h_{t-1} + b_hh, gathered block by block.
 class LayerGradients {

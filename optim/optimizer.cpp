@@ -102,8 +102,8 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Entry& entry = entries()[i];
     const std::string& name = parameters_[i].name;
-    for (const auto& [slot, tensor] : entry.slots) state.emplace_back(name + "/" + slot, tensor);
-    state.emplace_back(name + "/updates", entry.updates);
+    for (const auto& [slot, tensor] : entry.slots) state.emplace_back(fmt::format("{}/{}", name, slot), tensor);
+    state.emplace_back(fmt::format("{}/updates", name), entry.updates);
   }
   return state;
 }

@@ -14,6 +14,7 @@ class FloatMode {
  public:
   static FloatMode of_this_thread() { return FloatMode(control() & flush_bits); }
   static FloatMode flushing() { return FloatMode(flush_bits); }
+  static FloatMode precise() { return FloatMode(0); }
 
   /// Makes it this thread's mode.
   void apply() const {

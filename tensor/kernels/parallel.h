@@ -19,10 +19,10 @@ void parallel_team(int threads, const Body& body) {
   const FloatMode mode = FloatMode::of_this_thread();
 #pragma omp parallel num_threads(threads)
   {
-    const FloatMode own = FloatMode::of_this_thread();
     mode.apply();
     body(omp_get_thread_num(), omp_get_num_threads());
-    own.apply();  // BLAS, and others' regions, use the same threads
+    // BLAS, and others' regions, use the same threads. What they had before may be what they were born with.
+    if (omp_get_thread_num() > 0) FloatMode::precise().apply();
   }
 }
 

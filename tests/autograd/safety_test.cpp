@@ -96,7 +96,7 @@ TEST(Safety, IntegersHaveNoGradient) {
 
 TEST(Safety, AnOperationWithAWrongBackwardIsCaught) {
   const Variable x = parameter();
-  const auto wrong = [&](Gradients gradients) {
+  const auto wrong = [&](const Gradients& gradients) {
     return record(Op::exp, exp(x.value()), {x}, [gradients](const Tensor&) { return gradients; });
   };
   EXPECT_EQ(error_of<ShapeError>([&] { sum(wrong({ones({4})})).backward(); }),

@@ -115,6 +115,7 @@ TYPED_TEST(Products, UserThreadsDoNotDisturbOneAnother) {
   const auto alone = product.blocked();
   std::vector<std::vector<TypeParam>> results(4);
   std::vector<std::thread> threads;
+  threads.reserve(results.size());
   for (auto& result : results) threads.emplace_back([&] { result = product.blocked(); });
   for (auto& thread : threads) thread.join();
   for (const auto& result : results) EXPECT_EQ(result, alone);

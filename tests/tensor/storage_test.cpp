@@ -155,6 +155,7 @@ TEST(Storage, LoopInSteadyStateAllocatesNothingFresh) {
 TEST(Storage, ServesSeveralThreads) {
   const StorageStats before = storage_stats();
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([t] {
       for (int i = 0; i < 200; ++i) {
