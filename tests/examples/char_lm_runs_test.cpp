@@ -123,9 +123,8 @@ TEST_F(CharLm, EndsQuietlyWhenItsReaderGoes) {
   ASSERT_EQ(train(text_).exit_code, 0);
   const std::string sample = std::string(CAROUSEL_BIN) + "/char_lm sample " + out_ + " --length 1000000000";
   for (const std::string first : {"", "trap '' PIPE; "}) {  // some parents have their children ignore the signal
-    const std::string errors = folder_.path("err");
     std::string command = "(";
-    command.append(first).append(sample).append(" 2>").append(errors).append(") | head -c 10 >/dev/null");
+    command.append(first).append(sample).append(" 2>").append(folder_.path("err")).append(") | head -c 10 >/dev/null");
     EXPECT_EQ(std::system(command.c_str()), 0);
     std::ifstream file(folder_.path("err"));
     const std::string errors(std::istreambuf_iterator<char>(file), {});
