@@ -3,7 +3,6 @@
 #include <carousel/tensor/dispatch.h>
 #include <carousel/tensor/kernels/attention.h>
 
-#include <array>
 #include <cmath>
 
 namespace carousel::attention {
@@ -38,7 +37,7 @@ bool lie_in_one_array(const Tensor& q, const Tensor& k, const Tensor& v) {
 }
 
 // Room for the gradients of q, k and v: in one array where those do, so that joining them copies nothing.
-std::array<Tensor, 3> room_for_gradients(const Tensor& q, const Tensor& k, const Tensor& v) {
+InputGradients room_for_gradients(const Tensor& q, const Tensor& k, const Tensor& v) {
   if (!lie_in_one_array(q, k, v)) return {heads_inside(q), heads_inside(k), heads_inside(v)};
   const Tensor all({q.size(0), q.size(2), 3, q.size(1), q.size(3)}, q.dtype());
   const auto part = [&all](int64_t i) { return all.select(2, i).transpose(1, 2); };
@@ -68,19 +67,19 @@ struct Setting {
   kernels::AttentionShape shape;
 };
 
-Gradients gradients(const Tensor& q, const Tensor& k, const Tensor& v, const Outputs& outputs,
-                    const AttentionOptions& options, const Tensor& dy) {
+InputGradients gradients(const Tensor& q, const Tensor& k, const Tensor& v, const Outputs& outputs,
+                         const AttentionOptions& options, const Tensor& dy) {
   const Tensor incoming = without_gaps(dy), lse = outputs.lse.contiguous();
   const Setting setting(q, k, options);
-  std::array<Tensor, 3> d = room_for_gradients(q, k, v);
+  InputGradients d = room_for_gradients(q, k, v);
   dispatch_floating("attention", q.dtype(), [&setting, &q, &k, &v, &outputs, &lse, &incoming, &d](auto type) {
     using T = decltype(type);
     const kernels::AttentionResult<T> result{
         .q = heads<T>(q), .k = heads<T>(k), .v = heads<T>(v), .y = heads<T>(outputs.y), .lse = lse.data<T>()};
-    kernels::attention_backward(setting.shape, result, heads<T>(incoming), mutable_heads<T>(d[0]),
-                                mutable_heads<T>(d[1]), mutable_heads<T>(d[2]));
+    kernels::attention_backward(setting.shape, result, heads<T>(incoming), mutable_heads<T>(d.q), mutable_heads<T>(d.k),
+                                mutable_heads<T>(d.v));
   });
-  return {d[0], d[1], d[2]};
+  return d;
 }
 
 }  // namespace
@@ -116,7 +115,8 @@ AttentionOptions SavedAttention::options() const {
 }
 
 Gradients SavedAttention::backward(const Tensor& dy) const {
-  return gradients(q_.get(), k_.get(), v_.get(), {y_.get(), lse_.get()}, options(), dy);
+  const InputGradients d = gradients(q_.get(), k_.get(), v_.get(), {y_.get(), lse_.get()}, options(), dy);
+  return {d.q, d.k, d.v};
 }
 
 AttentionOptions SavedAttention::options_of_query(int64_t query, int64_t keys) const {
@@ -130,7 +130,7 @@ AttentionOptions SavedAttention::options_of_query(int64_t query, int64_t keys) c
   return of_query;
 }
 
-Gradients SavedAttention::backward_of_query(int64_t query, int64_t keys, const Tensor& dy) const {
+InputGradients SavedAttention::backward_of_query(int64_t query, int64_t keys, const Tensor& dy) const {
   const Slice one{.start = query, .stop = query + 1}, seen{.stop = keys};
   return gradients(q().slice(2, one), k().slice(2, seen), v_.get().slice(2, seen),
                    {y_.get().slice(2, one), lse_.get().slice(2, one)}, options_of_query(query, keys), dy);

@@ -12,6 +12,10 @@ struct Outputs {
 };
 Outputs forward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);
 
+struct InputGradients {
+  Tensor q, k, v;
+};
+
 /// What forward leaves for backward.
 class SavedAttention {
  public:
@@ -23,7 +27,7 @@ class SavedAttention {
   /// The gradients of q, k and v from that of y.
   Gradients backward(const Tensor& dy) const;
   /// The same of one query alone, which sees the first `keys` keys at most: dk and dv are of those.
-  Gradients backward_of_query(int64_t query, int64_t keys, const Tensor& dy) const;
+  InputGradients backward_of_query(int64_t query, int64_t keys, const Tensor& dy) const;
   /// The weights of that query: [B, A, 1, keys].
   Tensor weights_of_query(int64_t query, int64_t keys) const;
 

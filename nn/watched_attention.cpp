@@ -83,11 +83,11 @@ Gradients walk(const SavedAttention& saved, const Visit& visit, std::span<const 
   for (int64_t t = steps - 1; t >= 0; --t) {
     const int64_t held = entries - steps + t + 1;
     const Slice one{.start = t, .stop = t + 1}, past{.stop = held};
-    const Gradients gradients = saved.backward_of_query(t, held, dy.slice(2, one));
-    dq.slice(2, one).copy_(gradients[0].value());
+    const attention::InputGradients gradients = saved.backward_of_query(t, held, dy.slice(2, one));
+    dq.slice(2, one).copy_(gradients.q);
     Tensor dk = dkeys.slice(2, past), dv = dvalues.slice(2, past);
-    add_(dk, gradients[1].value());
-    add_(dv, gradients[2].value());
+    add_(dk, gradients.k);
+    add_(dv, gradients.v);
     visit.visitor({.layer = visit.layer,
                    .first_step = t,
                    .saved = {{"weights", saved.weights_of_query(t, held).squeeze(2).unsqueeze(0)}},

@@ -1,6 +1,6 @@
 #include <carousel/tensor/kernels/activations.h>
+#include <carousel/tensor/kernels/array_dispatch.h>
 #include <carousel/tensor/kernels/instruction_sets.h>
-#include <carousel/tensor/kernels/parallel.h>
 
 #include <algorithm>
 #include <cmath>
@@ -156,21 +156,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace carousel::kernels {
 
-/// Calls the chosen instruction set's `name` for ranges of the arrays.
-#define CAROUSEL_UNARY(name, T)                                             \
-  HWY_EXPORT(name##_##T);                                                   \
-  void name(int64_t n, const T* x, T* y) {                                  \
-    parallel_ranges(n, elementwise_grain, [&](int64_t begin, int64_t end) { \
-      HWY_DYNAMIC_DISPATCH(name##_##T)(end - begin, x + begin, y + begin);  \
-    });                                                                     \
-  }
-#define CAROUSEL_BINARY(name, T)                                                        \
-  HWY_EXPORT(name##_##T);                                                               \
-  void name(int64_t n, const T* a, const T* b, T* out) {                                \
-    parallel_ranges(n, elementwise_grain, [&](int64_t begin, int64_t end) {             \
-      HWY_DYNAMIC_DISPATCH(name##_##T)(end - begin, a + begin, b + begin, out + begin); \
-    });                                                                                 \
-  }
 #define CAROUSEL_ALL(T)                                                                     \
   CAROUSEL_UNARY(silu, T)                                                                   \
   CAROUSEL_UNARY(gelu, T)                                                                   \
@@ -188,8 +173,6 @@ namespace carousel::kernels {
 CAROUSEL_ALL(float)
 CAROUSEL_ALL(double)
 #undef CAROUSEL_ALL
-#undef CAROUSEL_BINARY
-#undef CAROUSEL_UNARY
 
 namespace plain {
 namespace {

@@ -3,37 +3,12 @@
 #include <carousel/tensor/kernels/attention.h>
 #include <carousel/tensor/kernels/attention_sight.h>
 #include <carousel/tensor/kernels/parallel.h>
+#include <carousel/tensor/kernels/team_memory.h>
 
 #include <cstddef>
-#include <cstdlib>
-#include <memory>
-#include <new>
 
 /// Inside the attention kernels: which thread does what, and in which memory.
 namespace carousel::kernels {
-
-/// What the threads of a call work in. It belongs to the thread that calls, and stays with it.
-class AttentionMemory {
- public:
-  void reserve(int64_t shares, size_t share_size) {
-    constexpr size_t page = 4096;
-    share_size_ = (share_size + page - 1) / page * page;
-    const size_t wanted = static_cast<size_t>(shares) * share_size_;
-    if (wanted <= size_) return;
-    size_ = 0;
-    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(page, wanted)));
-    if (!memory_) throw std::bad_alloc();
-    size_ = wanted;
-  }
-  std::byte* of_share(int64_t share) const { return memory_.get() + static_cast<size_t>(share) * share_size_; }
-
- private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<std::byte, Free> memory_;
-  size_t size_ = 0, share_size_ = 0;
-};
 
 /// Hands out memory, every piece on a cache line of its own; without memory it only counts.
 class Pieces {
@@ -68,8 +43,8 @@ inline bool whole_heads(const AttentionShape& s, double idle) {
 }
 
 /// That of the calling thread, which the threads that work for it use, too.
-inline AttentionMemory& attention_memory() {
-  thread_local AttentionMemory of_this_thread;
+inline TeamMemory& attention_memory() {
+  thread_local TeamMemory of_this_thread;
   return of_this_thread;
 }
 
@@ -80,7 +55,7 @@ void for_each_task(const AttentionShape& s, int64_t length, int64_t chunk, const
   const int64_t chunks = length == 0 ? 0 : (length + chunk - 1) / chunk, tasks = s.batch * s.heads * chunks;
   if (tasks == 0) return;
   const int64_t shares = std::min<int64_t>(tasks, attention_threads(s));
-  AttentionMemory& memory = attention_memory();
+  TeamMemory& memory = attention_memory();
   Pieces counted;
   Workspace(s, chunk, counted);
   memory.reserve(shares, counted.size());

@@ -2,11 +2,9 @@
 #include <carousel/tensor/kernels/packed_matrix.h>
 #include <carousel/tensor/kernels/parallel.h>
 #include <carousel/tensor/kernels/product.h>
+#include <carousel/tensor/kernels/team_memory.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
-#include <new>
 
 namespace carousel::kernels {
 namespace {
@@ -18,33 +16,6 @@ constexpr int64_t tasks_wanted = 16;     // so that no thread waits long for the
 
 /// Columns of a transposed A lie this far apart once they are copied: a power of two would crowd few sets of a cache.
 constexpr int64_t copy_stride = most_rows + 16;
-
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-
-/// What the products of one calling thread work in: grows to what its largest team needed, and stays.
-template <class T>
-class Workspace {
- public:
-  /// The block of B, and behind it the rows of A for each thread of the team.
-  T* reserve(int team) {
-    if (team > team_) {
-      constexpr size_t alignment = 4096;
-      const size_t bytes = static_cast<size_t>(b_size() + team * a_size()) * sizeof(T);
-      memory_.reset(static_cast<T*>(std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment)));
-      team_ = memory_ ? team : 0;
-      if (!memory_) throw std::bad_alloc();
-    }
-    return memory_.get();
-  }
-  static int64_t b_size() { return PackedBlock<T>::memory_size(depth, block_columns); }
-  static constexpr int64_t a_size() { return copy_stride * depth; }
-
- private:
-  std::unique_ptr<T, Free> memory_;
-  int team_ = 0;
-};
 
 /// Calls body(0), .. body(tasks - 1) on the threads of the team that all call it, or alone.
 template <class Body>
@@ -102,14 +73,17 @@ struct Call {
 template <class T>
 void blocked_product(int64_t m, int64_t n, int64_t k, const Factor<T>& a, const Factor<T>& b, const T* bias, T* c,
                      int64_t c_stride, Into into) {
-  thread_local Workspace<T> workspace;
-  const Call<T> call{m, n, k, a, b, bias, c, c_stride, into};
+  thread_local TeamMemory memory_for_b, memory_for_a;
+  TeamMemory &of_b = memory_for_b, &of_a = memory_for_a;  // which the other threads use, too
   const int threads = is_large_product(m, n, k) ? thread_count() : 1;
-  T* const b_memory = workspace.reserve(threads);
-  T* const a_memory = b_memory + Workspace<T>::b_size();
-  if (threads == 1) return call.run(1, b_memory, a_memory);
-  parallel_team(threads,
-                [&](int number, int team) { call.run(team, b_memory, a_memory + number * Workspace<T>::a_size()); });
+  of_b.reserve(1, static_cast<size_t>(PackedBlock<T>::memory_size(depth, block_columns)) * sizeof(T));
+  of_a.reserve(threads, static_cast<size_t>(copy_stride * depth) * sizeof(T));
+  const Call<T> call{m, n, k, a, b, bias, c, c_stride, into};
+  const auto work = [&](int number, int team) {
+    call.run(team, reinterpret_cast<T*>(of_b.of_share(0)), reinterpret_cast<T*>(of_a.of_share(number)));
+  };
+  if (threads == 1) return work(0, 1);
+  parallel_team(threads, work);
 }
 
 template void blocked_product(int64_t, int64_t, int64_t, const Factor<float>&, const Factor<float>&, const float*,

@@ -49,15 +49,16 @@ HWY_INLINE void philox_blocks(const DropoutRow& r, uint32_t first, uint32_t* to)
   const Words d;
   VWords c0 = hn::Iota(d, first), c1 = hn::Set(d, r.row), c2 = hn::Set(d, r.step), c3 = hn::Set(d, r.apart);
   uint32_t key0 = r.key[0], key1 = r.key[1];
-  for (int round = 0; round < 10; ++round) {
-    const VWords a_high = multiply_high(c0, 0xD2511F53), a_low = hn::Mul(c0, hn::Set(d, 0xD2511F53));
-    const VWords b_high = multiply_high(c2, 0xCD9E8D57), b_low = hn::Mul(c2, hn::Set(d, 0xCD9E8D57));
+  for (int round = 0; round < Philox::rounds; ++round) {
+    constexpr uint32_t for_a = Philox::multipliers[0], for_b = Philox::multipliers[1];
+    const VWords a_high = multiply_high(c0, for_a), a_low = hn::Mul(c0, hn::Set(d, for_a));
+    const VWords b_high = multiply_high(c2, for_b), b_low = hn::Mul(c2, hn::Set(d, for_b));
     c0 = hn::Xor(hn::Xor(b_high, c1), hn::Set(d, key0));
     c1 = b_low;
     c2 = hn::Xor(hn::Xor(a_high, c3), hn::Set(d, key1));
     c3 = a_low;
-    key0 += 0x9E3779B9;
-    key1 += 0xBB67AE85;
+    key0 += Philox::key_steps[0];
+    key1 += Philox::key_steps[1];
   }
   hn::StoreInterleaved4(c0, c1, c2, c3, d, to);
 }

@@ -118,8 +118,10 @@ void copy_rows(const PanelSource<T>& s, T* HWY_RESTRICT panel) {
 /// W's part that a panel holds, and where: see lay_out.
 template <class T>
 void lay_out_panel(const PanelSource<T>& s, int64_t width, T* HWY_RESTRICT panel) {
-  for (int64_t l = 0; l < s.k; ++l) std::fill(panel + l * width + s.columns, panel + (l + 1) * width, T{0});
   if (s.column_stride == 1 && s.columns == width) return copy_rows(s, panel);
+  if (s.columns < width) {
+    for (int64_t l = 0; l < s.k; ++l) std::fill(panel + l * width + s.columns, panel + (l + 1) * width, T{0});
+  }
   if (s.column_stride == 1) {
     for (int64_t l = 0; l < s.k; ++l) std::copy_n(s.w + l * s.row_stride, s.columns, panel + l * width);
     return;

@@ -44,12 +44,12 @@ T unit_at(const std::array<uint32_t, 4>& block, int64_t i) {
 }  // namespace
 
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
-  for (int round = 0; round < 10; ++round) {
-    const HighLow a = multiply(counter[0], 0xD2511F53);
-    const HighLow b = multiply(counter[2], 0xCD9E8D57);
+  for (int round = 0; round < Philox::rounds; ++round) {
+    const HighLow a = multiply(counter[0], Philox::multipliers[0]);
+    const HighLow b = multiply(counter[2], Philox::multipliers[1]);
     counter = {b.high ^ counter[1] ^ key[0], b.low, a.high ^ counter[3] ^ key[1], a.low};
-    key[0] += 0x9E3779B9;  // golden ratio
-    key[1] += 0xBB67AE85;  // sqrt(3) - 1
+    key[0] += Philox::key_steps[0];
+    key[1] += Philox::key_steps[1];
   }
   return counter;
 }

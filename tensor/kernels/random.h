@@ -9,6 +9,13 @@
 /// seed and its position alone, so neither the thread count nor the chunks show in the result.
 namespace carousel::kernels {
 
+/// The constants of Philox-4x32-10.
+struct Philox {
+  static constexpr int rounds = 10;
+  static constexpr uint32_t multipliers[2] = {0xD2511F53, 0xCD9E8D57};
+  static constexpr uint32_t key_steps[2] = {0x9E3779B9, 0xBB67AE85};  // of the golden ratio, and of sqrt(3) - 1
+};
+
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
 /// Block `position` of stream `seed`.

@@ -1,5 +1,5 @@
+#include <carousel/tensor/kernels/array_dispatch.h>
 #include <carousel/tensor/kernels/instruction_sets.h>
-#include <carousel/tensor/kernels/parallel.h>
 #include <carousel/tensor/kernels/vector_math.h>
 
 #include <cmath>
@@ -82,35 +82,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace carousel::kernels {
 
-#define CAROUSEL_MAP(name, type)                                              \
-  HWY_EXPORT(name##_##type);                                                  \
-  void name(int64_t n, const type* x, type* y) {                              \
-    parallel_ranges(n, elementwise_grain, [&](int64_t begin, int64_t end) {   \
-      HWY_DYNAMIC_DISPATCH(name##_##type)(end - begin, x + begin, y + begin); \
-    });                                                                       \
-  }
-CAROUSEL_MAP(exp, float)
-CAROUSEL_MAP(exp, double)
-CAROUSEL_MAP(tanh, float)
-CAROUSEL_MAP(tanh, double)
-CAROUSEL_MAP(sigmoid, float)
-CAROUSEL_MAP(sigmoid, double)
-CAROUSEL_MAP(softplus, float)
-CAROUSEL_MAP(softplus, double)
-#undef CAROUSEL_MAP
-
-HWY_EXPORT(tanh_backward_float);
-HWY_EXPORT(tanh_backward_double);
-void tanh_backward(int64_t n, const float* y, const float* dy, float* dx) {
-  parallel_ranges(n, elementwise_grain, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(tanh_backward_float)(end - begin, y + begin, dy + begin, dx + begin);
-  });
-}
-void tanh_backward(int64_t n, const double* y, const double* dy, double* dx) {
-  parallel_ranges(n, elementwise_grain, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(tanh_backward_double)(end - begin, y + begin, dy + begin, dx + begin);
-  });
-}
+#define CAROUSEL_ALL(T)       \
+  CAROUSEL_UNARY(exp, T)      \
+  CAROUSEL_UNARY(tanh, T)     \
+  CAROUSEL_UNARY(sigmoid, T)  \
+  CAROUSEL_UNARY(softplus, T) \
+  CAROUSEL_BINARY(tanh_backward, T)
+CAROUSEL_ALL(float)
+CAROUSEL_ALL(double)
+#undef CAROUSEL_ALL
 
 namespace plain {
 

@@ -19,6 +19,16 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+std::vector<double> call_times(double seconds, const std::function<void()>& body) {
+  std::vector<double> times;
+  for (const auto start = Clock::now(); times.size() < 3 || seconds_since(start) < seconds;) {
+    const auto before = Clock::now();
+    body();
+    times.push_back(seconds_since(before));
+  }
+  return times;
+}
+
 double rounded(double value, int digits) {
   const double scale = std::pow(10, digits);
   return std::round(value * scale) / scale;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <functional>
 #include <vector>
 
 /// What the benchmarks share.
@@ -14,6 +15,8 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start);
 double median(std::vector<double> values);
+/// The seconds of each call of `body`, called for `seconds` but three times at least.
+std::vector<double> call_times(double seconds, const std::function<void()>& body);
 double rounded(double value, int digits);  ///< after the decimal point
 double peak_rss_mib();                     ///< of this process so far
 double mib(uint64_t bytes);

@@ -28,14 +28,8 @@ struct BenchOptions {
 
 double gflops(const BenchOptions& options, const std::function<void()>& product) {
   product();  // threads are started, memory is touched
-  std::vector<double> times;
-  for (const auto start = Clock::now(); times.size() < 3 || seconds_since(start) < options.seconds;) {
-    const auto before = Clock::now();
-    product();
-    times.push_back(seconds_since(before));
-  }
   const auto n = static_cast<double>(options.size);
-  return 2 * n * n * n / median(times) * 1e-9;
+  return 2 * n * n * n / median(call_times(options.seconds, product)) * 1e-9;
 }
 
 void run(const BenchOptions& options) {

@@ -11,12 +11,7 @@ StepCost step_cost(const Workload& workload, double seconds) {
   Trainer trainer(workload, 2);  // few batches: they are no part of what a model needs
   trainer.step();
   reset_storage_peak();
-  std::vector<double> times;
-  for (const auto start = Clock::now(); times.size() < 3 || seconds_since(start) < seconds;) {
-    const auto before = Clock::now();
-    trainer.step();
-    times.push_back(seconds_since(before));
-  }
+  const std::vector<double> times = call_times(seconds, [&trainer] { trainer.step(); });
   return {median(times), storage_stats().peak_bytes};
 }
 

@@ -25,13 +25,8 @@ void run(const Workload& workload, double seconds) {
   const double first = trainer.step();
   for (int i = 0; i < 2; ++i) trainer.step();
   const uint64_t fresh = storage_stats().fresh;
-  std::vector<double> times;
   double last = first;
-  for (const auto start = Clock::now(); times.size() < 3 || seconds_since(start) < seconds;) {
-    const auto before = Clock::now();
-    last = trainer.step();
-    times.push_back(seconds_since(before));
-  }
+  const std::vector<double> times = call_times(seconds, [&trainer, &last] { last = trainer.step(); });
   const double step = median(times);
   print_line({{"workload", workload.name},
               {"impl", fmt::format("carousel-{}", version())},

@@ -49,16 +49,7 @@ Everything everything_read(SequenceLayer& layer, const Tensor& numbers, const Te
   const State state = random_state(layer, tokens.size(0));
   const SequenceResult result =
       at_once ? layer.forward_lookup(x, state, options) : layer.forward(x.rows(), state, options);
-  weigh(result).backward();
-  Everything all = {{"output", result.output.value()}, {"d table", x.table.grad()}};
-  for (const auto& [name, value] : result.state.values()) {
-    all.emplace_back("final " + name, value.value());
-    all.emplace_back("d initial " + name, state[name].grad());
-  }
-  for (const NamedParameter& parameter : layer.parameters()) {
-    all.emplace_back("d " + parameter.name, parameter.variable.grad());
-  }
-  return all;
+  return everything_of(layer, x.table, state, result);
 }
 
 TEST_P(SequenceSuite, ALookupEqualsItsRowsInValuesAndEveryGradient) {

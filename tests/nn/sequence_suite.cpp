@@ -126,13 +126,10 @@ Variable weigh(const SequenceResult& result) {
   return total;
 }
 
-Everything everything(SequenceLayer& layer, const Tensor& input, const SequenceOptions& options, bool fused,
-                      const State& state) {
-  layer.zero_grad();
-  const Variable x = Variable::parameter(input);
-  const SequenceResult result = fused ? layer.forward(x, state, options) : layer.unroll(x, state, options);
+Everything everything_of(const SequenceLayer& layer, const Variable& input, const State& state,
+                         const SequenceResult& result) {
   weigh(result).backward();
-  Everything all = {{"output", result.output.value()}, {"d input", x.grad()}};
+  Everything all = {{"output", result.output.value()}, {"d input", input.grad()}};
   for (const auto& [name, value] : result.state.values()) {
     all.emplace_back("final " + name, value.value());
     all.emplace_back("d initial " + name, state[name].grad());
@@ -141,6 +138,13 @@ Everything everything(SequenceLayer& layer, const Tensor& input, const SequenceO
     all.emplace_back("d " + parameter.name, parameter.variable.grad());
   }
   return all;
+}
+
+Everything everything(SequenceLayer& layer, const Tensor& input, const SequenceOptions& options, bool fused,
+                      const State& state) {
+  layer.zero_grad();
+  const Variable x = Variable::parameter(input);
+  return everything_of(layer, x, state, fused ? layer.forward(x, state, options) : layer.unroll(x, state, options));
 }
 
 Everything everything(SequenceLayer& layer, const Tensor& input, const SequenceOptions& options, bool fused) {

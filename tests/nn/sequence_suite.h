@@ -40,7 +40,10 @@ State random_state(const SequenceLayer& layer, int64_t batch);
 Variable weigh(const SequenceResult& result);
 
 using Everything = std::vector<std::pair<std::string, Tensor>>;
-/// Everything that one pass makes: values, and after backward every gradient.
+/// Everything that a pass has made: values, and after the backward that this calls every gradient.
+Everything everything_of(const SequenceLayer& layer, const Variable& input, const State& state,
+                         const SequenceResult& result);
+/// The same of a pass over `input`.
 Everything everything(SequenceLayer& layer, const Tensor& input, const SequenceOptions& options, bool fused,
                       const State& state);
 Everything everything(SequenceLayer& layer, const Tensor& input, const SequenceOptions& options, bool fused);

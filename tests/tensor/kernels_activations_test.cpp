@@ -13,13 +13,6 @@ template <class T>
 constexpr double eps = std::numeric_limits<T>::epsilon();  // the bounds of activations.h are multiples of it
 
 template <class T>
-std::vector<T> evenly(double low, double high, int count) {
-  std::vector<T> x(count);
-  for (int i = 0; i < count; ++i) x[i] = static_cast<T>(low + (high - low) * i / (count - 1));
-  return x;
-}
-
-template <class T>
 using Forward = void (*)(int64_t, const T*, T*);
 template <class T>
 using Backward = void (*)(int64_t, const T*, const T*, T*);

@@ -52,6 +52,14 @@ std::vector<T> random_numbers(int64_t n, uint32_t seed, double scale = 1) {
   return numbers;
 }
 
+/// `count` numbers from low to high, both among them.
+template <class T>
+std::vector<T> evenly(double low, double high, int count) {
+  std::vector<T> x(count);
+  for (int i = 0; i < count; ++i) x[i] = static_cast<T>(low + (high - low) * i / (count - 1));
+  return x;
+}
+
 /// The numbers without their signs: what bounds of errors are made of.
 template <class T>
 std::vector<double> magnitudes(const std::vector<T>& x) {

@@ -33,13 +33,6 @@ void expect_close(Function<T> function, const Exact& exact, const std::vector<T>
 long double exact_sigmoid(long double x) { return 1 / (1 + std::exp(-x)); }
 long double exact_softplus(long double x) { return std::max(x, 0.0L) + std::log1p(std::exp(-std::abs(x))); }
 
-template <class T>
-std::vector<T> evenly(double low, double high, int count) {
-  std::vector<T> x(count);
-  for (int i = 0; i < count; ++i) x[i] = static_cast<T>(low + (high - low) * i / (count - 1));
-  return x;
-}
-
 /// Both signs of numbers of every magnitude down to the subnormal ones.
 template <class T>
 std::vector<T> magnitudes() {
