@@ -112,7 +112,7 @@ Kept::Kept(const Input& x, const Variable& start, const SequenceOptions& options
 
 std::vector<Block> Kept::blocks() const {
   const int64_t steps = h.get().size(0), batch = h.get().size(1);
-  return visit.blocks(steps, std::max(visited_steps, (rows_at_once + batch - 1) / std::max<int64_t>(1, batch)));
+  return visit.blocks(steps, 1 + (rows_at_once - 1) / std::max<int64_t>(1, batch));
 }
 
 Tensor project(const Kept& kept, const Tensor& bias) {
@@ -130,7 +130,7 @@ Tensor bias_gradient(const Tensor& dz) { return sum(all_rows(dz), {0}); }
 InputGradients::InputGradients(const Kept& kept) : kept_(kept) {
   const Tensor &inputs = kept.inputs.get(), &weight = kept.weight_ih.get();
   const int64_t width = weight.size(0);
-  sums_ = {.source = kept.wants_dx ? Tensor(inputs.shape(), inputs.dtype()) : Tensor(),
+  sums_ = {.source = kept.wants_dx ? zeros(inputs.shape(), inputs.dtype()) : Tensor(),
            .weight_ih = zeros(weight.shape(), weight.dtype()),
            .bias = zeros({width}, weight.dtype())};
   if (kept.tokens.get().defined()) rows_ = zeros({inputs.size(0), width}, inputs.dtype());
@@ -139,7 +139,9 @@ InputGradients::InputGradients(const Kept& kept) : kept_(kept) {
 void InputGradients::multiply(const Tensor& dz, const Tensor& inputs, Tensor dinputs) {
   add_weight_gradient(sums_.weight_ih, dz, inputs);
   add_(sums_.bias, bias_gradient(dz));
-  if (dinputs.defined()) dinputs.copy_(matmul(dz, kept_.weight_ih.get()));
+  if (!dinputs.defined()) return;
+  Tensor rows = all_rows(dinputs);
+  add_matmul_(rows, all_rows(dz), kept_.weight_ih.get());
 }
 
 void InputGradients::add(const Block& block, const Tensor& dz) {
