@@ -136,7 +136,7 @@ InputGradients::InputGradients(const Kept& kept) : kept_(kept) {
   if (kept.tokens.get().defined()) rows_ = zeros({inputs.size(0), width}, inputs.dtype());
 }
 
-void InputGradients::multiply(const Tensor& dz, const Tensor& inputs, Tensor dinputs) {
+void InputGradients::multiply(const Tensor& dz, const Tensor& inputs, const Tensor& dinputs) {
   add_weight_gradient(sums_.weight_ih, dz, inputs);
   add_(sums_.bias, bias_gradient(dz));
   if (!dinputs.defined()) return;

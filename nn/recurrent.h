@@ -137,7 +137,7 @@ class InputGradients {
   Sums sums();  ///< after all blocks
 
  private:
-  void multiply(const Tensor& dz, const Tensor& inputs, Tensor dinputs);
+  void multiply(const Tensor& dz, const Tensor& inputs, const Tensor& dinputs);
 
   const Kept& kept_;
   Sums sums_;    // the source time-major
