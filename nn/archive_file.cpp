@@ -1,36 +1,29 @@
 #include <carousel/nn/archive.h>
 
 #include <carousel/nn/archive_payload.h>
+#include <carousel/nn/digest.h>
 
-#include <sha2.h>
 #include <sys/stat.h>
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 
 namespace carousel {
 namespace {
 
-using Digest = std::array<uint8_t, SHA256_DIGEST_LENGTH>;
-
 constexpr std::string_view magic = "CAROUSEL";
 constexpr size_t version_at = 8;
 constexpr size_t length_at = 12;
 constexpr size_t digest_at = 20;
-constexpr size_t header_bytes = digest_at + SHA256_DIGEST_LENGTH;
+constexpr size_t header_bytes = digest_at + 32;
 
-Digest sha256(std::string_view bytes) {
-  SHA2_CTX context;
-  SHA256Init(&context);
-  SHA256Update(&context, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-  Digest digest;
-  SHA256Final(digest.data(), &context);
-  return digest;
+std::string sha256(std::string_view bytes) {
+  Sha256 sum;
+  sum.add(bytes);
+  return sum.digest();
 }
 
 void put_number(std::string& bytes, uint64_t value, int count) {
@@ -49,9 +42,7 @@ std::string make_header(std::string_view payload) {
   std::string header(magic);
   put_number(header, Archive::format_version, 4);
   put_number(header, payload.size(), 8);
-  const Digest digest = sha256(payload);
-  header.append(digest.begin(), digest.end());
-  return header;
+  return header + sha256(payload);
 }
 
 [[noreturn]] void fail(std::string_view what, const std::string& path, int reason) {
@@ -185,10 +176,8 @@ Archive load_archive(const std::string& path) {
   check_header(header, file_bytes, path);
 
   const std::string payload = file.read(file_bytes - header_bytes);
-  const Digest digest = sha256(payload);
-  check<FormatError>(std::equal(digest.begin(), digest.end(), header.begin() + digest_at,
-                                [](uint8_t a, char b) { return a == static_cast<uint8_t>(b); }),
-                     "load", "{} is damaged: its checksum does not match", path);
+  check<FormatError>(sha256(payload) == std::string_view(header).substr(digest_at), "load",
+                     "{} is damaged: its checksum does not match", path);
   return decode_payload(payload, path);
 }
 

@@ -15,11 +15,13 @@ struct Reading {
   double nats = 0;
 };
 
-// Reads columns [first, last) of inputs and targets [B, ..], `window` at a time.
-void read(const CharacterModel& model, const Tensor& inputs, const Tensor& targets, int64_t window, Reading& reading) {
+// Reads inputs and targets [B, T], a window at a time.
+void read(const CharacterModel& model, const Tensor& inputs, const Tensor& targets, const EvaluateOptions& options,
+          Reading& reading) {
   const int64_t steps = inputs.size(1);
-  for (int64_t first = 0; first < steps; first += window) {
-    const Slice range = {.start = first, .stop = std::min(first + window, steps)};
+  for (int64_t first = 0; first < steps; first += options.window) {
+    if (options.before_window) options.before_window();
+    const Slice range = {.start = first, .stop = std::min(first + options.window, steps)};
     const Tensor part = inputs.slice(1, range);
     LossResult result = model.loss(part, targets.slice(1, range), reading.state);
     reading.nats += result.loss.value().item() * static_cast<double>(part.numel());
@@ -41,9 +43,11 @@ State warmed_up(const CharacterModel& model, const Tensor& before, int64_t windo
 }
 
 // Reads the tokens in consecutive windows of the model's context, each from the initial state, some side by side.
-double read_windows(const CharacterModel& model, const Tensor& tokens, int64_t context, int64_t rows) {
+double read_windows(const CharacterModel& model, const Tensor& tokens, int64_t context,
+                    const EvaluateOptions& options) {
   double nats = 0;
-  const auto read = [&model, &tokens, &nats](int64_t first, int64_t count, int64_t length) {
+  const auto read = [&model, &tokens, &options, &nats](int64_t first, int64_t count, int64_t length) {
+    if (options.before_window) options.before_window();
     const auto part = [&tokens, count, length](int64_t start) {
       return tokens.slice(0, {.start = start, .stop = start + count * length}).reshape({count, length});
     };
@@ -51,6 +55,7 @@ double read_windows(const CharacterModel& model, const Tensor& tokens, int64_t c
     nats += result.loss.value().item() * static_cast<double>(count * length);
   };
   const int64_t scored = tokens.numel() - 1, windows = scored / context;
+  const int64_t rows = std::max<int64_t>(1, options.window / context);
   for (int64_t done = 0; done < windows; done += rows) read(done * context, std::min(rows, windows - done), context);
   if (scored % context > 0) read(windows * context, 1, scored % context);
   return nats / static_cast<double>(scored);
@@ -74,7 +79,7 @@ double evaluate(const CharacterModel& model, const Tensor& tokens, const Evaluat
                     tokens.numel());
   const NoGrad no_grad;
   if (const auto context = model.context()) {
-    return read_windows(model, tokens, *context, std::max<int64_t>(1, options.window / *context));
+    return read_windows(model, tokens, *context, options);
   }
   const int64_t length = scored / options.streams;
   const int64_t even = length * options.streams;
@@ -90,11 +95,11 @@ double evaluate(const CharacterModel& model, const Tensor& tokens, const Evaluat
     const std::array<Tensor, 2> turned{ends.slice(0, {.start = -1}), ends.slice(0, {.stop = -1})};
     reading.state = warmed_up(model, concatenate(turned, 0), options.window);
   }
-  read(model, rows(0), rows(1), options.window, reading);
+  read(model, rows(0), rows(1), options, reading);
   if (even < scored) {  // the last stream goes on to the end
     reading.state = last_row(reading.state);
     read(model, tokens.slice(0, {.start = even, .stop = scored}).unsqueeze(0),
-         tokens.slice(0, {.start = even + 1}).unsqueeze(0), options.window, reading);
+         tokens.slice(0, {.start = even + 1}).unsqueeze(0), options, reading);
   }
   return reading.nats / static_cast<double>(scored);
 }

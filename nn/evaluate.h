@@ -2,6 +2,8 @@
 
 #include <carousel/nn/character_model.h>
 
+#include <functional>
+
 namespace carousel {
 
 struct EvaluateOptions {
@@ -10,6 +12,8 @@ struct EvaluateOptions {
   int64_t streams = 1;
   int64_t window = 1024;  ///< tokens of a stream per call: memory, not the result, depends on it
   int64_t warm_up = 0;    ///< tokens that every piece but the first reads unscored; at most a piece's length
+  /// Called before every window; what it throws ends the reading.
+  std::function<void()> before_window = {};
 };
 
 /// Mean nats per token over `tokens` (int64 [N], N >= 2), read once, in order, the state carried: every token after

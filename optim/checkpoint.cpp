@@ -50,15 +50,21 @@ std::vector<int64_t> checked_counters(const Archive& archive) {
 
 }  // namespace
 
-void save_checkpoint(const std::string& path, const CharacterModel& model, const std::string& vocabulary,
-                     const Optimizer& optimizer, const TrainingState& training) {
+Archive make_checkpoint(const CharacterModel& model, const std::string& vocabulary, const Optimizer& optimizer,
+                        const TrainingState& training) {
   Archive archive;
   save_model(model, vocabulary, archive);
   save_tensors(optimizer.state(), optimizer_prefix, archive);
   archive.tensors[std::string(counters_name)] = counters_of(training);
   archive.texts["training/options"] = training.options;
+  archive.texts["training/progress"] = training.progress;
   save_state(training.carried, archive);
-  save_archive(archive, path);
+  return archive;
+}
+
+void save_checkpoint(const std::string& path, const CharacterModel& model, const std::string& vocabulary,
+                     const Optimizer& optimizer, const TrainingState& training) {
+  save_archive(make_checkpoint(model, vocabulary, optimizer, training), path);
 }
 
 TrainingState training_state(const Archive& archive) {
@@ -69,6 +75,7 @@ TrainingState training_state(const Archive& archive) {
       .rng = Rng(static_cast<uint64_t>(counters[rng_seed]), static_cast<uint64_t>(counters[rng_counter])),
       .carried = load_state(archive),
       .options = archive.text("training/options"),
+      .progress = archive.text("training/progress"),
   };
 }
 

@@ -13,12 +13,15 @@ struct TrainingState {
   int64_t step = 0;      ///< updates made
   int64_t position = 0;  ///< of TrainingWindows
   Rng rng{0};
-  State carried = {};        ///< the recurrent state after the last window
-  std::string options = {};  ///< the program's own options, as text of its choice
+  State carried = {};         ///< the recurrent state after the last window
+  std::string options = {};   ///< the program's own options, as text of its choice
+  std::string progress = {};  ///< what else the program must know to go on, likewise
 };
 
-/// Writes model, vocabulary, optimiser and training state as one archive to `path` (see save_archive). Throws IoError,
-/// and ValueError as save_model does.
+/// Model, vocabulary, optimiser and training state as one archive. Throws ValueError as save_model does.
+Archive make_checkpoint(const CharacterModel& model, const std::string& vocabulary, const Optimizer& optimizer,
+                        const TrainingState& training);
+/// Writes it to `path` (see save_archive). Throws IoError too.
 void save_checkpoint(const std::string& path, const CharacterModel& model, const std::string& vocabulary,
                      const Optimizer& optimizer, const TrainingState& training);
 

@@ -1,5 +1,7 @@
 #include "char_lm/checkpoints.h"
 
+#include <carousel/nn/archive_payload.h>
+#include <carousel/nn/digest.h>
 #include <carousel/nn/saved_model.h>
 #include <carousel/optim/checkpoint.h>
 #include <carousel/tensor/runtime.h>
@@ -49,6 +51,8 @@ Archive open_checkpoint(std::string_view option, const std::string& path) {
 
 std::string checkpoint_in(const std::string& folder) { return folder + "/checkpoint.carousel"; }
 
+std::string best_checkpoint_in(const std::string& folder) { return folder + "/best.carousel"; }
+
 bool holds_run(const std::string& folder) { return std::filesystem::exists(checkpoint_in(folder)); }
 
 void check_nothing_is_lost(const TrainOptions& options) {
@@ -74,6 +78,35 @@ TrainOptions options_of(const Archive& archive) {
   return options;
 }
 
+Progress progress_of(const Archive& archive) {
+  Progress progress;
+  try {
+    fields_from_json("progress of training", archive.text("training/progress"), fields(progress));
+  } catch (const ValueError& error) {
+    throw FormatError(fmt::format("[load] {}: {}", archive.source, error.what()));
+  }
+  return progress;
+}
+
+std::string state_digest(const Archive& archive) {
+  TrainOptions options = options_of(archive);
+  Fields decisive = training_fields(options);
+  std::erase_if(decisive, [](const Field& field) { return field.name == "steps"; });  // when it ends, not what it does
+  Archive state;
+  state.tensors = archive.tensors;
+  for (const char* const name : {"model/config", "model/layer", "model/dtype", "vocabulary"}) {
+    state.texts[name] = archive.text(name);
+  }
+  const Progress progress = progress_of(archive);
+  state.texts["options"] = fields_to_json(decisive) + options.split;
+  state.texts["text"] = progress.text_fingerprint;
+  if (options.early_stop > 0) {
+    state.texts["validations"] = fmt::format("{} {} {} {}", options.early_stop, progress.best_loss, progress.best_step,
+                                             progress.validations_since_best);
+  }
+  return sha256_hex(encode_payload(state));
+}
+
 void start_from_checkpoint(TrainOptions& options, const Given& given) {
   options.start = std::make_shared<const Archive>(open_checkpoint("--init-from", options.init_from));
   TrainOptions saved = options_of(*options.start);
@@ -85,7 +118,10 @@ void start_from_checkpoint(TrainOptions& options, const Given& given) {
   options.layer = saved.layer;
   // What follows from another option, follows from it again when that one is given.
   if (given.count("lr") > 0) saved.min_lr = std::numeric_limits<double>::quiet_NaN();
-  if (given.count("steps") > 0) saved.warmup = -1;
+  if (given.count("steps") > 0) {
+    saved.warmup = -1;
+    saved.lr_decay_steps = 0;
+  }
   take_over(data_fields(saved), data_fields(options), given);
   take_over(training_fields(saved), training_fields(options), given);
 }

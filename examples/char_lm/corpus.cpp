@@ -1,5 +1,7 @@
 #include "char_lm/corpus.h"
 
+#include <carousel/nn/digest.h>
+
 #include "common/options.h"
 
 namespace carousel::examples {
@@ -27,6 +29,7 @@ Corpus load_corpus(const std::string& path, const std::string& split, const std:
           .train = tokens.slice(0, {.start = 0, .stop = sizes.train}),
           .validation = tokens.slice(0, {.start = sizes.train, .stop = test}),
           .test = tokens.slice(0, {.start = test}),
+          .fingerprint = sha256_hex(text),
           .stories = std::move(stories)};
 }
 

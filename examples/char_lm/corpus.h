@@ -15,6 +15,7 @@ struct Corpus {
   Tensor train;  ///< int64 [N]
   Tensor validation;
   Tensor test;
+  std::string fingerprint;              ///< SHA-256 of the text as it was read, in hexadecimal
   std::optional<Stories> stories = {};  ///< when they are the text
 };
 

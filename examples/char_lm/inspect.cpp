@@ -104,6 +104,9 @@ int info(const InfoOptions& options) {
   int64_t parameters = saved.model->parameter_count();
   std::vector<Cost> costs = costs_of(*saved.model);
   int64_t step = training_state(archive).step;
+  int64_t state_numbers = saved.model->state_size(std::min(step, saved.model->context().value_or(step)));
+  std::string digest = state_digest(archive);
+  Progress progress = progress_of(archive);
 
   Fields shown = all_fields(training);
   std::erase_if(shown, is_empty_text);
@@ -111,6 +114,9 @@ int info(const InfoOptions& options) {
   shown.push_back({.name = "vocabulary_size", .target = &vocabulary_size, .help = ""});
   shown.push_back({.name = "parameters", .target = &parameters, .help = ""});
   shown.push_back({.name = "step", .target = &step, .help = ""});
+  shown.push_back({.name = "state_numbers", .target = &state_numbers, .help = ""});
+  shown.push_back({.name = "state_sha256", .target = &digest, .help = ""});
+  for (const Field& field : fields(progress)) shown.push_back(field);
   if (options.json) {
     for (Cost& cost : costs) {
       const std::string after = fmt::format("_after_{}", cost.tokens);

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "char_lm/checkpoints.h"
+#include "common/numbers.h"
 #include "common/presets.h"
 #include "common/text.h"
 
@@ -96,13 +97,22 @@ Fields training_fields(TrainOptions& options) {
            .help = "largest element of a gradient, as char-rnn's -grad_clip; 0: no limit",
            .minimum = 0,
            .maximum = 1e9},
+          {.name = "gradient_accumulation_steps",
+           .target = &options.gradient_accumulation_steps,
+           .help = "windows whose mean gradient makes a step",
+           .minimum = 1,
+           .maximum = 1 << 20},
+          {.name = "lr_decay_steps",
+           .target = &options.lr_decay_steps,
+           .help = "where the cosine ends; without it, at --steps",
+           .minimum = 1,
+           .maximum = many,
+           .aliases = {"lr_decay_iters"}},
           {.name = "windows",
            .target = &options.windows,
            .help = "streams whose state is carried on, or places drawn afresh",
            .choices = {"contiguous", "random"}}};
 }
-
-namespace {
 
 Fields run_fields(TrainOptions& options) {
   return {
@@ -117,17 +127,54 @@ Fields run_fields(TrainOptions& options) {
        .help = "steps between validations, each with a checkpoint",
        .minimum = 1,
        .maximum = 1e12,
-       .aliases = {"eval_val_every", "checkpoint_every"}},
+       .aliases = {"eval_val_every"}},
       {.name = "log_interval",
        .target = &options.log_interval,
        .help = "steps between records",
        .minimum = 1,
        .maximum = 1e12,
        .aliases = {"print_every"}},
+      {.name = "checkpoint_every",
+       .target = &options.checkpoint_every,
+       .help = "steps between checkpoints; 0: with validations only",
+       .minimum = 0,
+       .maximum = 1e12},
+      {.name = "keep_last",
+       .target = &options.keep_last,
+       .help = "checkpoints that stay as step-NUMBER.carousel, besides the last and the best",
+       .minimum = 0,
+       .maximum = 1e6},
+      {.name = "early_stop",
+       .target = &options.early_stop,
+       .help = "end after so many validations without a better loss; 0: do not",
+       .minimum = 0,
+       .maximum = 1e9},
+      {.name = "on_save_error",
+       .target = &options.on_save_error,
+       .help = "when a checkpoint cannot be written",
+       .choices = {"stop", "continue"}},
       {.name = "init_from",
        .target = &options.init_from,
        .help = "start from the weights in this folder or checkpoint; sizes, text and what else is not given are its "
                "own"}};
+}
+
+namespace {
+
+// What ends a run early, and where one goes on: of one command line, not of a run.
+Fields ending_fields(TrainOptions& options) {
+  return {
+      {.name = "stop_after",
+       .target = &options.stop_after,
+       .help = "end after so many steps in all, as an interrupted run would; 0: do not",
+       .minimum = 0,
+       .maximum = 1e12},
+      {.name = "time_limit", .target = &options.time_limit, .help = "end after 90s, 5m or 1h"},
+      {.name = "token_budget", .target = &options.token_budget, .help = "end after so many tokens in all: 500k, 20M"},
+      {.name = "resume",
+       .target = &options.resume,
+       .help = "go on with the run in this folder, exactly as if it had not ended"},
+      {.name = "force", .target = &options.force, .help = "resume with another text than it began with"}};
 }
 
 // nanoGPT's one width.
@@ -181,6 +228,7 @@ Field preset_field(TrainOptions& options) {
 }  // namespace
 
 TrainOptions default_train_options(const std::vector<std::string>& arguments) {
+  if (const std::string folder = folder_to_resume(arguments); !folder.empty()) return resumed_options(folder);
   TrainOptions options;
   const Preset* const preset = find_preset(peek_option(arguments, preset_field(options)));
   if (preset != nullptr) options.model.model = preset->model;
@@ -202,6 +250,8 @@ std::vector<OptionGroup> option_groups(TrainOptions& options) {
                               .minimum = 1,
                               .maximum = 1 << 16});
   groups[2].fields.insert(groups[2].fields.begin(), preset_field(options));
+  const Fields ending = ending_fields(options);
+  groups[3].fields.insert(groups[3].fields.end(), ending.begin(), ending.end());
   groups[3].fields.push_back(
       {.name = "overwrite", .target = &options.overwrite, .help = "the folder may hold a run, which is lost"});
   return groups;
@@ -226,10 +276,13 @@ std::string to_json(TrainOptions options) { return fields_to_json(all_fields(opt
 
 void settle(TrainOptions& options, Given given) {
   check<ValueError>(!options.out.empty(), "--out", "must name a folder: got \"\"");
-  check<ValueError>(options.init_from != "resume", "--init-from",
-                    "resume is not offered yet: --init-from DIR starts from the weights in DIR");
-  if (options.init_from == "scratch") options.init_from.clear();  // nanoGPT's word
+  if (!options.time_limit.empty()) parse_seconds("--time-limit", options.time_limit);
+  if (!options.token_budget.empty()) parse_count("--token-budget", options.token_budget);
   spread_width(options, given);
+  if (!options.text.empty()) options.text = std::filesystem::absolute(options.text).lexically_normal().string();
+  if (!options.resume.empty()) return check_resumed(options, given);
+  check<ValueError>(!options.force, "--force", "has a meaning with --resume only");
+  if (options.init_from == "scratch") options.init_from.clear();  // nanoGPT's word
   if (const Preset* const preset = find_preset(options.preset)) {
     check<ValueError>(options.model.model == preset->model, "--preset", "{} is for --model {}: got {}", preset->name,
                       preset->model, options.model.model);
@@ -240,14 +293,14 @@ void settle(TrainOptions& options, Given given) {
   } else {
     start_from_checkpoint(options, given);
   }
-  if (!options.text.empty()) options.text = std::filesystem::absolute(options.text).lexically_normal().string();
   if (options.warmup < 0) options.warmup = std::min<int64_t>(100, options.steps / 10);
   if (std::isnan(options.min_lr)) options.min_lr = options.lr / 20;
+  if (options.lr_decay_steps == 0) options.lr_decay_steps = options.steps;
   parse_split(options.split);
   check<ValueError>(options.min_lr <= options.lr, "--min-lr", "must not exceed --lr: got {} and {}", options.min_lr,
                     options.lr);
-  check<ValueError>(options.warmup <= options.steps, "--warmup", "must not exceed --steps: got {} and {}",
-                    options.warmup, options.steps);
+  check<ValueError>(options.warmup <= options.lr_decay_steps, "--warmup",
+                    "must not exceed the steps of the schedule: got {} and {}", options.warmup, options.lr_decay_steps);
   check<ValueError>(!layer_kind(options.model.model).form.positions || options.seq_length <= options.model.context,
                     "--seq-length", "must not exceed the context: got {} and {}", options.seq_length,
                     options.model.context);

@@ -30,8 +30,10 @@ struct TrainOptions {
   double beta1 = 0.9;
   double beta2 = 0.99;
   double weight_decay = 0.01;
-  double grad_clip = 1;        ///< of the joint norm; 0: off
-  double grad_clip_value = 0;  ///< of every element; 0: off
+  double grad_clip = 1;                     ///< of the joint norm; 0: off
+  double grad_clip_value = 0;               ///< of every element; 0: off
+  int64_t gradient_accumulation_steps = 1;  ///< windows of a step
+  int64_t lr_decay_steps = 0;               ///< where the cosine ends; unset: steps
   std::string windows = "contiguous";
 
   int64_t seed = 1;
@@ -39,13 +41,22 @@ struct TrainOptions {
   std::string out = "out";
   int64_t eval_interval = 1000;  ///< steps
   int64_t log_interval = 100;    ///< steps
-  std::string init_from = {};    ///< empty: fresh weights
+  int64_t checkpoint_every = 0;  ///< steps, besides those of validations; 0: with these only
+  int64_t keep_last = 0;         ///< older checkpoints that stay
+  int64_t early_stop = 0;        ///< validations without a better loss that end the run; 0: none do
+  std::string on_save_error = "stop";
+  std::string init_from = {};  ///< empty: fresh weights
 
   // Of the command line alone; a checkpoint does not keep them.
+  int64_t stop_after = 0;         ///< steps of the run in all; 0: no limit
+  std::string time_limit = {};    ///< of this process: parse_seconds
+  std::string token_budget = {};  ///< of the run in all: parse_count
+  std::string resume = {};        ///< folder of the run to go on with
+  bool force = false;             ///< with another text
   std::string preset = {};
   int64_t n_embd = 0;  ///< nanoGPT's one width, for embedding and layers; 0: not given
   bool overwrite = false;
-  std::shared_ptr<const Archive> start = {};  ///< what init_from names, once it is loaded
+  std::shared_ptr<const Archive> start = {};  ///< what init_from or resume names, once it is loaded
 };
 
 /// The defaults that `arguments` ask for: --model decides which options the layer has, --preset sets some.
@@ -55,6 +66,7 @@ std::vector<OptionGroup> option_groups(TrainOptions& options);  ///< as --help s
 std::string kinds_of_model();                                   ///< what --help says of --model, a line a kind
 
 /// The options of a run, as its checkpoint keeps them: data, model, training, and how it was run.
+Fields run_fields(TrainOptions& options);
 Fields all_fields(TrainOptions& options);
 Fields data_fields(TrainOptions& options);
 Fields model_fields(TrainOptions& options);

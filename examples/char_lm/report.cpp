@@ -4,13 +4,13 @@
 #include <carousel/tensor/error.h>
 #include <carousel/tensor/runtime.h>
 
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 
 #include "common/options.h"
 
@@ -42,53 +42,80 @@ double bits(double nats) { return nats / std::log(2.0); }
 
 Reporter::Reporter(int64_t steps) : steps_(steps), terminal_(isatty(STDOUT_FILENO) == 1) {}
 
-void Reporter::begin_log(const std::string& folder) {
-  path_ = folder + "/log.jsonl";
-  log_.open(path_);
-  check<IoError>(log_.is_open(), "log", "cannot write {}: {}", path_, std::strerror(errno));
+void Reporter::begin_log(const std::string& folder) { log_.open(folder, 0); }
+
+void Reporter::continue_log(const std::string& folder, int64_t step, const Progress& progress) {
+  progress_ = progress;
+  record_.step = first_step_ = step;
+  record_.tokens = progress.tokens;
+  const int64_t found = log_.open(folder, progress.log_lines);
+  if (found < progress.log_lines) {
+    tell(fmt::format("note: {}/log.jsonl has lost lines: {} are left of {}", folder, found, progress.log_lines));
+    progress_.log_lines = found;
+  }
 }
 
 void Reporter::step(double loss, int64_t tokens, double grad_norm, double lr) {
   const auto now = Clock::now();
-  seconds_ += std::chrono::duration<double>(now - mark_).count();
+  progress_.seconds += std::chrono::duration<double>(now - mark_).count();
   mark_ = now;
-  losses_ += loss;
-  updates_ += 1;
-  tokens_ += tokens;
+  progress_.losses += loss;
+  progress_.updates += 1;
+  progress_.new_tokens += tokens;
+  progress_.tokens += tokens;
   record_.step += 1;
-  record_.tokens += tokens;
+  record_.tokens = progress_.tokens;
   record_.grad_norm = grad_norm;
   record_.lr = lr;
   if (terminal_ && now - shown_ > std::chrono::milliseconds(100)) show_bar(loss);
 }
 
 void Reporter::record(std::optional<double> val_loss) {
-  if (updates_ == 0) return;
-  record_.train_loss = losses_ / static_cast<double>(updates_);
-  record_.tokens_per_s = static_cast<double>(tokens_) / seconds_;
+  if (progress_.updates == 0) return;
+  record_.train_loss = progress_.losses / static_cast<double>(progress_.updates);
+  record_.tokens_per_s = static_cast<double>(progress_.new_tokens) / progress_.seconds;
   record_.val_loss = val_loss;
   record_.peak_rss_mib = peak_rss_mib();
-  log_ << to_json(record_) << std::endl;
-  check<IoError>(log_.good(), "log", "cannot write {}: {}", path_, std::strerror(errno));
+  log_.append(to_json(record_));
   clear_bar();
-  fmt::print("step {}/{}  train {:.4f}{}  {:.0f} characters/s  {:.1f} s\n", record_.step, steps_, record_.train_loss,
-             val_loss ? fmt::format("  validation {:.4f}", *val_loss) : "", record_.tokens_per_s, seconds());
+  fmt::print("step {}/{}  train {:.4f}{}  {:.0f} tokens/s  norm {:.2f}  lr {:.2e}  {:.1f} s\n", record_.step, steps_,
+             record_.train_loss, val_loss ? fmt::format("  validation {:.4f}", *val_loss) : "", record_.tokens_per_s,
+             record_.grad_norm, record_.lr, seconds());
   std::fflush(stdout);
-  losses_ = seconds_ = 0;
-  updates_ = tokens_ = 0;
+  progress_.losses = progress_.seconds = 0;
+  progress_.updates = progress_.new_tokens = 0;
+  progress_.recorded_step = record_.step;
+  progress_.log_lines += 1;
   mark_ = Clock::now();
+}
+
+bool Reporter::note_validation(double loss) {
+  const bool best = progress_.best_step < 0 || loss < progress_.best_loss;
+  progress_.validated_step = record_.step;
+  progress_.validations_since_best = best ? 0 : progress_.validations_since_best + 1;
+  if (best) {
+    progress_.best_loss = loss;
+    progress_.best_step = record_.step;
+  }
+  return best;
 }
 
 double Reporter::seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
 void Reporter::show_bar(double loss) {
-  constexpr int64_t width = 30;
+  winsize window{};
+  const int columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
   shown_ = mark_;
-  const auto done = static_cast<size_t>(width * record_.step / steps_);
-  const double left = std::chrono::duration<double>(mark_ - start_).count() *
-                      static_cast<double>(steps_ - record_.step) / static_cast<double>(record_.step);
-  fmt::print("\r[{:-<{}}] step {}/{}  loss {:.3f}  {:.0f} s left\x1b[K", std::string(done, '#'), width, record_.step,
-             steps_, loss, left);
+  const double passed = std::chrono::duration<double>(mark_ - start_).count();
+  const auto done = static_cast<double>(record_.step - first_step_), left = static_cast<double>(steps_ - record_.step);
+  const std::string facts =
+      fmt::format(" {}/{}  loss {:.3f}  norm {:.2f}  lr {:.1e}  {:.0f} tokens/s  {:.0f} s left", record_.step, steps_,
+                  loss, record_.grad_norm, record_.lr,
+                  static_cast<double>(progress_.new_tokens) / std::max(progress_.seconds, 1e-9), passed * left / done);
+  const int64_t width = std::clamp<int64_t>(columns - std::ssize(facts) - 3, 0, 30);
+  const auto filled = static_cast<size_t>(width * record_.step / steps_);
+  const std::string bar = width > 3 ? fmt::format("[{:-<{}}]", std::string(filled, '#'), width) : "";
+  fmt::print("\r{}\x1b[K", (bar + facts).substr(0, static_cast<size_t>(columns - 1)));
   std::fflush(stdout);
 }
 

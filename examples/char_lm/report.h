@@ -2,9 +2,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <string>
+
+#include "char_lm/log_file.h"
+#include "char_lm/progress.h"
 
 namespace carousel::examples {
 
@@ -12,8 +14,8 @@ namespace carousel::examples {
 struct Record {
   int64_t step = 0;                     ///< updates made
   int64_t tokens = 0;                   ///< read since the beginning
-  double train_loss = 0;                ///< nats per symbol, mean since the last record
-  std::optional<double> val_loss = {};  ///< nats per symbol of the validation part (quick_reading), when it was read
+  double train_loss = 0;                ///< nats per token, mean since the last record
+  std::optional<double> val_loss = {};  ///< nats per token of the validation part (quick_reading), when it was read
   double tokens_per_s = 0;              ///< of training alone, since the last record
   double grad_norm = 0;                 ///< of the last step, before clipping
   double lr = 0;                        ///< of the last step
@@ -28,16 +30,23 @@ class Reporter {
  public:
   explicit Reporter(int64_t steps);
 
-  /// Begins FOLDER/log.jsonl anew, before the first step. Throws IoError.
+  /// Takes the folder for itself and begins log.jsonl anew, before the first step. Throws IoError.
   void begin_log(const std::string& folder);
+  /// Goes on where a checkpoint of `step` was written: what the log tells of later is cut off. Throws IoError.
+  void continue_log(const std::string& folder, int64_t step, const Progress& progress);
 
   /// After every update.
   void step(double loss, int64_t tokens, double grad_norm, double lr);
   /// Writes what happened since the last record; the time between the last step and this call is not training. Without
   /// a step since the last record there is nothing to write.
   void record(std::optional<double> val_loss);
+  /// Notes the loss of a validation; true when it is the best so far.
+  bool note_validation(double loss);
+
   const Record& last() const { return record_; }
-  double seconds() const;  ///< since the beginning
+  const Progress& progress() const { return progress_; }
+  void set_fingerprint(const std::string& text) { progress_.text_fingerprint = text; }
+  double seconds() const;  ///< since this process began
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -46,13 +55,10 @@ class Reporter {
 
   int64_t steps_;
   bool terminal_;
-  std::string path_;
-  std::ofstream log_;
+  LogFile log_;
   Record record_;
-  double losses_ = 0;  // sums since the last record
-  double seconds_ = 0;
-  int64_t updates_ = 0;
-  int64_t tokens_ = 0;
+  Progress progress_;
+  int64_t first_step_ = 0;  // of this process
   Clock::time_point start_ = Clock::now();
   Clock::time_point mark_ = start_;   // until when training time has been counted
   Clock::time_point shown_ = start_;  // when the bar was last drawn

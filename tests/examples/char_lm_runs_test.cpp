@@ -67,10 +67,11 @@ TEST_F(CharLm, TakesTextAndTrainingFromTheCheckpointItStartsFrom) {
 }
 
 TEST_F(CharLm, KnowsTheWordsOfNanoGptForStartingPoints) {
-  const ProgramResult result = train(text_, {"--init_from", "resume"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.err,
-            "char_lm: [--init-from] resume is not offered yet: --init-from DIR starts from the weights in DIR\n");
+  ASSERT_EQ(train(text_, {"--stop-after", "5"}).exit_code, 0);
+  ProgramResult result = run({"train", "--init_from=resume", "--out_dir=" + out_});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("going on after step 5\n"), std::string::npos) << result.out;
+  EXPECT_EQ(info()["step"], 20);
   EXPECT_EQ(train(text_, {"--init-from", "nosuch"}).err, "char_lm: [--init-from] no checkpoint at nosuch\n");
   EXPECT_EQ(train(text_, {"--init-from=nosuch", "--help"}).exit_code, 0) << "help reads no checkpoint";
 }
@@ -147,7 +148,7 @@ class Interrupted : public CharLm {
   }
   // The command that the last line ends with.
   static std::string continuation(const std::string& out) {
-    const std::string before = "train on from its weights: ";
+    const std::string before = "go on: ";
     const size_t at = out.find(before);
     return at == std::string::npos ? "" : out.substr(at + before.size(), out.find('\n', at) - at - before.size());
   }
@@ -168,10 +169,9 @@ TEST_F(Interrupted, SavesAWholeStepAndSaysHowToGoOn) {
     EXPECT_EQ(result.exit_code, code) << result.err;
     EXPECT_NE(result.out.find(std::string(CAROUSEL_BIN) + "/char_lm sample " + out_ + "\n"), std::string::npos)
         << result.out;
-    EXPECT_EQ(continuation(result.out + "\n"),
-              std::string(CAROUSEL_BIN) + "/char_lm train --init-from " + out_ + " --out " + out_ + "-2");
+    EXPECT_EQ(continuation(result.out + "\n"), std::string(CAROUSEL_BIN) + "/char_lm train --resume " + out_);
     EXPECT_NE(result.out.find("checkpoint: " + out_ + "/checkpoint.carousel"), std::string::npos);
-    EXPECT_EQ(info()["step"], log().back()["step"]);
+    EXPECT_GE(info()["step"], log().back()["step"]) << "the log has whole intervals only";
     EXPECT_GE(info()["step"], 100);
     EXPECT_EQ(run({"sample", out_}).exit_code, 0);
     std::filesystem::remove_all(out_);
@@ -187,9 +187,11 @@ TEST_F(Interrupted, PrintsACommandThatGoesOn) {
       });
   const std::string command = continuation(result.out);
   ASSERT_NE(command, "") << result.out;
-  ASSERT_EQ(std::system(("cd / && " + command + " --steps 5 >/dev/null 2>&1").c_str()), 0) << command;
-  out_ += "-2";
+  const int64_t step = info()["step"];
+  const std::string two_more = " --stop-after " + std::to_string(step + 2);
+  ASSERT_EQ(std::system(("cd / && " + command + two_more + " >/dev/null 2>&1").c_str()), 0) << command;
   const json told = info();
+  EXPECT_EQ(told["step"], step + 2);
   EXPECT_EQ(told["text"], text_);
   EXPECT_EQ(told["seq_length"], 16);
 }

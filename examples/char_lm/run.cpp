@@ -1,0 +1,196 @@
+#include "char_lm/run.h"
+
+#include <carousel/autograd/elementwise.h>
+#include <carousel/nn/saved_model.h>
+#include <carousel/optim/clip.h>
+#include <carousel/tensor/compare.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "char_lm/checkpoints.h"
+
+namespace carousel::examples {
+
+namespace {
+
+CharacterModelConfig model_config(const TrainOptions& options, int64_t vocabulary_size) {
+  CharacterModelConfig config = options.model;
+  config.vocabulary_size = vocabulary_size;
+  return config;
+}
+
+const std::string& made_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  check<IoError>(!error, "--out", "cannot make the folder {}: {}", path, error.message());
+  return path;
+}
+
+Corpus corpus_of(const TrainOptions& options) {
+  return load_corpus(options.text, options.split,
+                     options.start ? std::optional(options.start->text("vocabulary")) : std::nullopt);
+}
+
+// Thrown out of a validation that a signal ends.
+struct ValidationEnded {};
+
+}  // namespace
+
+Run::Run(const TrainOptions& options)
+    : options_(options),
+      corpus_(corpus_of(options)),
+      windows_(corpus_.train, options.batch_size, options.seq_length,
+               options.windows == "random" ? WindowOrder::random : WindowOrder::contiguous),
+      rng_(static_cast<uint64_t>(options.seed)),
+      model_(model_config(options, corpus_.vocabulary.size()), options.layer, rng_),
+      optimizer_(model_.parameters(),
+                 {.beta1 = options.beta1, .beta2 = options.beta2, .weight_decay = options.weight_decay}),
+      rate_{.peak = options.lr, .floor = options.min_lr, .warmup = options.warmup, .end = options.lr_decay_steps},
+      state_(model_.initial_state(options.batch_size)),
+      path_(checkpoint_in(made_folder(options.out))),
+      report_(options.steps) {
+  if (options.start && options.resume.empty()) load_weights(*options.start, model_);
+}
+
+void Run::begin() {
+  if (options_.resume.empty()) {
+    report_.set_fingerprint(corpus_.fingerprint);
+    save();
+    return report_.begin_log(options_.out);
+  }
+  Progress progress = progress_of(*options_.start);
+  if (progress.text_fingerprint != corpus_.fingerprint) {
+    check<ValueError>(
+        options_.force, "--resume",
+        "must go on with the text it began with: {} is another (SHA-256 {:.12}.., then {:.12}..); --force "
+        "goes on with it",
+        options_.text, corpus_.fingerprint, progress.text_fingerprint);
+    progress.text_fingerprint = corpus_.fingerprint;
+  }
+  TrainingState saved = resume(*options_.start, model_, optimizer_);
+  rng_ = saved.rng;
+  state_ = saved.carried;
+  windows_.seek(saved.position);
+  saved_step_ = saved.step;
+  report_.continue_log(options_.out, saved.step, progress);
+}
+
+double Run::loss_of(const Window& window) {
+  if (window.starts) state_ = model_.initial_state(options_.batch_size);
+  SequenceOptions pass;
+  pass.dropout_key = rng_.next_u64();
+  const LossResult result = model_.loss(window.inputs, window.targets, state_, pass);
+  const double loss = result.loss.value().item();
+  check<ValueError>(std::isfinite(loss), "train", "loss must be finite: got {} at step {}; {}", loss, step() + 1,
+                    advice());
+  if (options_.gradient_accumulation_steps > 1) {
+    (result.loss * (1.0 / static_cast<double>(options_.gradient_accumulation_steps))).backward();
+  } else {
+    result.loss.backward();
+  }
+  state_ = model_.carry(result.state);  // the past stays, its gradient ends
+  return loss;
+}
+
+void Run::update() {
+  optimizer_.zero_grad();
+  double losses = 0;
+  int64_t tokens = 0;
+  for (int64_t i = 0; i < options_.gradient_accumulation_steps; ++i) {
+    const Window window = windows_.next(rng_);
+    losses += loss_of(window);
+    tokens += window.inputs.numel();
+  }
+  const double lr = rate_.rate(step());
+  const double norm = clip_and_step(lr);
+  report_.step(losses / static_cast<double>(options_.gradient_accumulation_steps), tokens, norm, lr);
+}
+
+// The norm from before.
+double Run::clip_and_step(double lr) {
+  const bool by_norm = options_.grad_clip > 0;
+  if (options_.grad_clip_value == 0) {
+    return optimizer_.step(lr, by_norm ? StepLimits{.clip_norm = options_.grad_clip} : StepLimits{});
+  }
+  const std::vector<NamedParameter> parameters = model_.parameters();
+  const double norm = by_norm ? clip_grad_norm(parameters, options_.grad_clip) : grad_norm(parameters);
+  clip_grad_value(parameters, options_.grad_clip_value);
+  optimizer_.step(lr);
+  return norm;
+}
+
+bool Run::is_due(int64_t interval) const { return interval > 0 && step() > 0 && step() % interval == 0; }
+
+// The checkpoint comes first: an end during validation loses nothing, and a resumed run makes up for it.
+void Run::finish_step(const std::function<bool()>& interrupted) {
+  const bool last = step() == options_.steps;
+  const bool evaluates = is_due(options_.eval_interval) || last;
+  if (is_due(options_.checkpoint_every) || evaluates) save();
+  if (evaluates && corpus_.validation.numel() >= 2) {
+    validate(interrupted);
+  } else if (evaluates || is_due(options_.log_interval)) {
+    report_.record(std::nullopt);
+  }
+}
+
+void Run::validate(const std::function<bool()>& interrupted) {
+  if (progress().validated_step == step()) return;
+  EvaluateOptions reading = quick_reading(corpus_.validation.numel());
+  reading.before_window = [&interrupted] {
+    if (interrupted()) throw ValidationEnded();
+  };
+  double loss = 0;
+  try {
+    loss = evaluate(model_, corpus_.validation, reading);
+  } catch (const ValidationEnded&) {
+    return;
+  }
+  check<ValueError>(std::isfinite(loss), "train", "validation loss must be finite: got {} at step {}; {}", loss, step(),
+                    advice());
+  const bool best = report_.note_validation(loss);
+  report_.record(loss);
+  if (best && saved_step_ == step()) keep_as(path_, best_checkpoint_in(options_.out));
+}
+
+void Run::save() {
+  if (saved_step_ == step()) return;
+  try {
+    save_now();
+    saved_step_ = step();
+  } catch (const IoError& error) {
+    if (options_.on_save_error == "stop" || step() == 0) throw;
+    tell(fmt::format("note: step {} could not be saved, training goes on: {}", step(), error.what()));
+  }
+}
+
+void Run::save_now() {
+  check_usable();
+  save_checkpoint(path_, model_, corpus_.vocabulary.symbols(), optimizer_, training_state());
+  if (options_.keep_last > 0 && step() > 0) keep_latest(options_.out, step(), options_.keep_last);
+}
+
+TrainingState Run::training_state() const {
+  Progress progress = report_.progress();
+  return {.step = step(),
+          .position = windows_.position(),
+          .rng = rng_,
+          .carried = state_,
+          .options = to_json(options_),
+          .progress = fields_to_json(fields(progress))};
+}
+
+// A checkpoint that only gives NaN must not replace one that works.
+void Run::check_usable() const {
+  const Tensor some = corpus_.train.slice(0, {.stop = options_.seq_length + 1});
+  bool usable = std::isfinite(evaluate(model_, some));
+  for (const NamedParameter& parameter : model_.parameters()) {
+    usable = usable && all_finite(parameter.variable.value());
+  }
+  check<ValueError>(usable, "train", "weights must be finite and give a finite loss: not so after step {}; {}", step(),
+                    advice());
+}
+
+std::string Run::advice() const { return fmt::format("a smaller --lr may help; {} holds the last save", path_); }
+
+}  // namespace carousel::examples

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <carousel/nn/evaluate.h>
+#include <carousel/optim/adam.h>
+#include <carousel/optim/checkpoint.h>
+#include <carousel/optim/schedule.h>
+#include <carousel/optim/windows.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "char_lm/corpus.h"
+#include "char_lm/options.h"
+#include "char_lm/report.h"
+
+namespace carousel::examples {
+
+/// One run of training: what is learnt from, what learns, and what is written.
+class Run {
+ public:
+  /// Reads the text, makes or loads the model. Throws what these throw, and ValueError when a resumed run would go on
+  /// with another text.
+  explicit Run(const TrainOptions& options);
+
+  /// Takes the folder and writes the first checkpoint; a resumed run catches up with what its checkpoint still owed.
+  /// Everything that could fail before training has succeeded by then.
+  void begin();
+
+  /// One step: forward and backward for every window of it, clip, update. Throws ValueError before anything has changed
+  /// when the loss or a gradient is not finite.
+  void update();
+  /// What is due after a step: checkpoint, validation, record. `interrupted` ends a validation early.
+  void finish_step(const std::function<bool()>& interrupted);
+  /// A checkpoint of this step, unless it has been written.
+  void save();
+
+  int64_t step() const { return report_.last().step; }
+  const Record& last() const { return report_.last(); }
+  const Progress& progress() const { return report_.progress(); }
+  double seconds() const { return report_.seconds(); }
+  const std::string& path() const { return path_; }
+  int64_t parameter_count() const { return model_.parameter_count(); }
+  const Corpus& corpus() const { return corpus_; }
+  std::optional<Recall> recall() const { return recall_on_validation(model_, corpus_); }
+
+ private:
+  bool is_due(int64_t interval) const;
+  double loss_of(const Window& window);
+  double clip_and_step(double lr);
+  void validate(const std::function<bool()>& interrupted);
+  void save_now();
+  void check_usable() const;
+  TrainingState training_state() const;
+  std::string advice() const;
+
+  TrainOptions options_;
+  Corpus corpus_;
+  TrainingWindows windows_;
+  Rng rng_;
+  CharacterModel model_;
+  AdamW optimizer_;
+  WarmupCosine rate_;
+  State state_;
+  std::string path_;
+  Reporter report_;
+  int64_t saved_step_ = -1;
+};
+
+}  // namespace carousel::examples
