@@ -4,6 +4,7 @@
 //   char_lm sample DIR --length 400
 //   char_lm eval DIR
 //   char_lm info DIR
+//   char_lm replay DIR/nonfinite-STEP.carousel
 //
 // The last lines of `train` give the losses and the path of the checkpoint.
 #include "char_lm/options.h"
@@ -88,6 +89,13 @@ Command info_command(InfoOptions& options) {
           .run = [&options] { return info(options); }};
 }
 
+Command replay_command(ReplayOptions& options) {
+  return {.name = "replay",
+          .help = "Repeat a step whose loss or gradient was not finite, and tell where that began",
+          .positionals = {{.name = "bundle", .target = &options.bundle, .help = "nonfinite-STEP.carousel of a run"}},
+          .run = [&options] { return replay(options); }};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -96,10 +104,12 @@ int main(int argc, char** argv) {
     SampleOptions sample_options;
     EvalOptions eval_options;
     InfoOptions info_options;
-    const Program program{.name = "char_lm",
-                          .help = "Character models: learn a text, write, measure",
-                          .commands = {train_command(train_options, argv[0]), sample_command(sample_options),
-                                       eval_command(eval_options), info_command(info_options)}};
+    ReplayOptions replay_options;
+    const Program program{
+        .name = "char_lm",
+        .help = "Character models: learn a text, write, measure",
+        .commands = {train_command(train_options, argv[0]), sample_command(sample_options), eval_command(eval_options),
+                     info_command(info_options), replay_command(replay_options)}};
     return run_program(program, argc, argv);
   });
 }

@@ -153,6 +153,10 @@ Fields run_fields(TrainOptions& options) {
        .target = &options.on_save_error,
        .help = "when a checkpoint cannot be written",
        .choices = {"stop", "continue"}},
+      {.name = "on_nonfinite",
+       .target = &options.on_nonfinite,
+       .help = "when a loss or gradient is NaN or infinite: end, or leave the step out",
+       .choices = {"stop", "skip"}},
       {.name = "init_from",
        .target = &options.init_from,
        .help = "start from the weights in this folder or checkpoint; sizes, text and what else is not given are its "

@@ -45,6 +45,7 @@ struct TrainOptions {
   int64_t keep_last = 0;         ///< older checkpoints that stay
   int64_t early_stop = 0;        ///< validations without a better loss that end the run; 0: none do
   std::string on_save_error = "stop";
+  std::string on_nonfinite = "stop";
   std::string init_from = {};  ///< empty: fresh weights
 
   // Of the command line alone; a checkpoint does not keep them.
@@ -94,6 +95,10 @@ struct EvalOptions {
   bool json = false;
 };
 
+struct ReplayOptions {
+  std::string bundle;  ///< what a step that was not finite left
+};
+
 struct InfoOptions {
   std::string checkpoint;
   bool json = false;
@@ -105,5 +110,6 @@ int train(const TrainOptions& options, const std::string& program);
 int sample(const SampleOptions& options);
 int eval(const EvalOptions& options);
 int info(const InfoOptions& options);
+int replay(const ReplayOptions& options);
 
 }  // namespace carousel::examples

@@ -70,6 +70,12 @@ void Reporter::step(double loss, int64_t tokens, double grad_norm, double lr) {
   if (terminal_ && now - shown_ > std::chrono::milliseconds(100)) show_bar(loss);
 }
 
+void Reporter::skip_step(int64_t tokens) {
+  progress_.tokens += tokens;
+  record_.tokens = progress_.tokens;
+  record_.step += 1;
+}
+
 void Reporter::record(std::optional<double> val_loss) {
   if (progress_.updates == 0) return;
   record_.train_loss = progress_.losses / static_cast<double>(progress_.updates);

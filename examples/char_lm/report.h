@@ -37,6 +37,8 @@ class Reporter {
 
   /// After every update.
   void step(double loss, int64_t tokens, double grad_norm, double lr);
+  /// The same for a step that was left out: it has no loss.
+  void skip_step(int64_t tokens);
   /// Writes what happened since the last record; the time between the last step and this call is not training. Without
   /// a step since the last record there is nothing to write.
   void record(std::optional<double> val_loss);

@@ -1,6 +1,5 @@
 #include "char_lm/run.h"
 
-#include <carousel/autograd/elementwise.h>
 #include <carousel/nn/saved_model.h>
 #include <carousel/optim/clip.h>
 #include <carousel/tensor/compare.h>
@@ -8,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "char_lm/bundle.h"
 #include "char_lm/checkpoints.h"
 
 namespace carousel::examples {
@@ -31,6 +31,8 @@ Corpus corpus_of(const TrainOptions& options) {
   return load_corpus(options.text, options.split,
                      options.start ? std::optional(options.start->text("vocabulary")) : std::nullopt);
 }
+
+int64_t tokens_of(const std::vector<Pass>& passes) { return std::ssize(passes) * passes.front().window.inputs.numel(); }
 
 // Thrown out of a validation that a signal ends.
 struct ValidationEnded {};
@@ -76,45 +78,70 @@ void Run::begin() {
   report_.continue_log(options_.out, saved.step, progress);
 }
 
-double Run::loss_of(const Window& window) {
-  if (window.starts) state_ = model_.initial_state(options_.batch_size);
-  SequenceOptions pass;
-  pass.dropout_key = rng_.next_u64();
-  const LossResult result = model_.loss(window.inputs, window.targets, state_, pass);
-  const double loss = result.loss.value().item();
-  check<ValueError>(std::isfinite(loss), "train", "loss must be finite: got {} at step {}; {}", loss, step() + 1,
-                    advice());
-  if (options_.gradient_accumulation_steps > 1) {
-    (result.loss * (1.0 / static_cast<double>(options_.gradient_accumulation_steps))).backward();
-  } else {
-    result.loss.backward();
+void Run::update() {
+  const State state_before = state_;
+  const Rng rng_before = rng_;
+  const int64_t position_before = windows_.position();
+  std::vector<Pass> passes;
+  for (int64_t i = 0; i < options_.gradient_accumulation_steps; ++i) {
+    Window window = windows_.next(rng_);
+    passes.push_back({std::move(window), rng_.next_u64()});
   }
-  state_ = model_.carry(result.state);  // the past stays, its gradient ends
-  return loss;
+  optimizer_.zero_grad();
+  const double lr = rate_.rate(step());
+  try {
+    const double loss = run_passes(model_, passes, state_);
+    const double norm = clip_and_step(lr);
+    skipped_in_a_row_ = 0;
+    report_.step(loss, tokens_of(passes), norm, lr);
+  } catch (const NonFiniteError& error) {
+    TrainingState before = training_state();
+    before.carried = state_before;
+    before.rng = rng_before;
+    before.position = position_before;
+    handle_nonfinite(error, passes, before);
+  }
 }
 
-void Run::update() {
-  optimizer_.zero_grad();
-  double losses = 0;
-  int64_t tokens = 0;
-  for (int64_t i = 0; i < options_.gradient_accumulation_steps; ++i) {
-    const Window window = windows_.next(rng_);
-    losses += loss_of(window);
-    tokens += window.inputs.numel();
+// A step that is left out counts as one: the text, the rate and the dropout go on, the state begins anew.
+void Run::handle_nonfinite(const NonFiniteError& error, const std::vector<Pass>& passes, const TrainingState& before) {
+  constexpr int64_t most_in_a_row = 10;
+  const std::string bundle = bundle_in(options_.out, step() + 1);
+  if (skipped_in_a_row_ == 0) save_bundle(error, passes, before);
+  const bool skips = options_.on_nonfinite == "skip" && ++skipped_in_a_row_ < most_in_a_row;
+  const std::string where = fmt::format("{} at step {}", error.what(), step() + 1);
+  if (!skips) {
+    throw NonFiniteError(fmt::format("{}; {}; char_lm replay {} looks for the cause", where, advice(), bundle));
   }
-  const double lr = rate_.rate(step());
-  const double norm = clip_and_step(lr);
-  report_.step(losses / static_cast<double>(options_.gradient_accumulation_steps), tokens, norm, lr);
+  tell(fmt::format("note: {}: the step is left out; {} holds it", where, bundle));
+  state_ = model_.initial_state(options_.batch_size);
+  report_.skip_step(tokens_of(passes));
+}
+
+void Run::save_bundle(const NonFiniteError& error, const std::vector<Pass>& passes, const TrainingState& before) const {
+  Archive bundle = make_checkpoint(model_, corpus_.vocabulary.symbols(), optimizer_, before);
+  add_to_bundle(passes, error.what(), model_, bundle);
+  try {
+    save_archive(bundle, bundle_in(options_.out, step() + 1));
+  } catch (const IoError& failure) {
+    tell(fmt::format("note: {}", failure.what()));  // what is wrong with the step matters more
+  }
 }
 
 // The norm from before.
 double Run::clip_and_step(double lr) {
   const bool by_norm = options_.grad_clip > 0;
   if (options_.grad_clip_value == 0) {
-    return optimizer_.step(lr, by_norm ? StepLimits{.clip_norm = options_.grad_clip} : StepLimits{});
+    try {
+      return optimizer_.step(lr, by_norm ? StepLimits{.clip_norm = options_.grad_clip} : StepLimits{});
+    } catch (const ValueError& error) {
+      throw NonFiniteError(error.what());
+    }
   }
   const std::vector<NamedParameter> parameters = model_.parameters();
   const double norm = by_norm ? clip_grad_norm(parameters, options_.grad_clip) : grad_norm(parameters);
+  if (!std::isfinite(norm))
+    throw NonFiniteError(fmt::format("[train] gradients must be finite: their norm is {}", norm));
   clip_grad_value(parameters, options_.grad_clip_value);
   optimizer_.step(lr);
   return norm;

@@ -12,6 +12,7 @@
 
 #include "char_lm/corpus.h"
 #include "char_lm/options.h"
+#include "char_lm/passes.h"
 #include "char_lm/report.h"
 
 namespace carousel::examples {
@@ -27,8 +28,9 @@ class Run {
   /// Everything that could fail before training has succeeded by then.
   void begin();
 
-  /// One step: forward and backward for every window of it, clip, update. Throws ValueError before anything has changed
-  /// when the loss or a gradient is not finite.
+  /// One step: forward and backward for every window of it, clip, update. A loss or gradient that is not finite leaves
+  /// all weights as they were and a bundle for `char_lm replay`; then it throws NonFiniteError, or leaves the step out
+  /// when the options say so.
   void update();
   /// What is due after a step: checkpoint, validation, record. `interrupted` ends a validation early.
   void finish_step(const std::function<bool()>& interrupted);
@@ -46,12 +48,13 @@ class Run {
 
  private:
   bool is_due(int64_t interval) const;
-  double loss_of(const Window& window);
   double clip_and_step(double lr);
+  void handle_nonfinite(const NonFiniteError& error, const std::vector<Pass>& passes, const TrainingState& before);
   void validate(const std::function<bool()>& interrupted);
   void save_now();
   void check_usable() const;
   TrainingState training_state() const;
+  void save_bundle(const NonFiniteError& error, const std::vector<Pass>& passes, const TrainingState& before) const;
   std::string advice() const;
 
   TrainOptions options_;
@@ -65,6 +68,7 @@ class Run {
   std::string path_;
   Reporter report_;
   int64_t saved_step_ = -1;
+  int64_t skipped_in_a_row_ = 0;
 };
 
 }  // namespace carousel::examples

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <carousel/nn/character_model.h>
+#include <carousel/optim/windows.h>
+
+#include <vector>
+
+namespace carousel::examples {
+
+/// One window on its way through the model in training.
+struct Pass {
+  Window window;
+  uint64_t dropout_key;
+};
+
+/// A loss or gradient that is NaN or infinite. Nothing has been updated by then.
+class NonFiniteError : public ValueError {
+  using ValueError::ValueError;
+};
+
+/// Forward and backward of the passes of one step, whose gradients add up to that of their mean loss, which is
+/// returned. The state goes from window to window, and is that after the last in the end. Throws NonFiniteError for a
+/// loss that is not finite.
+double run_passes(const CharacterModel& model, const std::vector<Pass>& passes, State& state);
+
+}  // namespace carousel::examples
