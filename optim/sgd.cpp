@@ -30,8 +30,7 @@ Optimizer::Slots Sgd::make_slots(const Tensor& parameter) const {
 }
 
 void Sgd::update(Tensor& parameter, const ScaledGradient& gradient, Slots& slots, const Update& update) const {
-  Tensor direction = gradient.scaled();
-  if (update.weight_decay != 0) direction = direction + parameter * update.weight_decay;
+  Tensor direction = with_decay(gradient, parameter, update);
   if (config_.momentum > 0) {
     Tensor& velocity = slots.front().second;
     mul_(velocity, config_.momentum);

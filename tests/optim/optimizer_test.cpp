@@ -1,7 +1,9 @@
 #include "../nn/expect_error.h"
 
+#include <carousel/optim/adagrad.h>
 #include <carousel/optim/adam.h>
 #include <carousel/optim/clip.h>
+#include <carousel/optim/rmsprop.h>
 #include <carousel/optim/sgd.h>
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/factory.h>
@@ -106,6 +108,33 @@ TEST(Adam, EpsilonStandsOutsideTheRootAfterBiasCorrection) {  // HD-17
   }
 }
 
+TEST(Rmsprop, EpsilonStandsOutsideTheRootAndTheFirstMoveIsLarge) {
+  // The mean square begins at 0: sqrt(0.05) |g|. Inside the root, epsilon would give 0.1 / sqrt(0.05 0.01 + 0.01).
+  const double moved = follow<Rmsprop>(RmspropConfig{.alpha = 0.95, .eps = 0.01}, 0, {0.1}, 1);
+  EXPECT_NEAR(moved, -0.1 / (std::sqrt(0.05) * 0.1 + 0.01), 1e-14);
+}
+
+TEST(Rmsprop, MomentumIsThatOfTheScaledGradient) {
+  double w = 1, v = 0, u = 0;
+  for (const double gradient : gradients) {
+    const double g = gradient + 0.01 * w;
+    v = 0.95 * v + 0.05 * g * g;
+    u = 0.9 * u + g / (std::sqrt(v) + 1e-8);
+    w -= 0.02 * u;
+  }
+  const RmspropConfig config{.alpha = 0.95, .momentum = 0.9, .weight_decay = 0.01};
+  EXPECT_NEAR(follow<Rmsprop>(config, 1, gradients, 0.02), w, 1e-14);  // some twenty roundings of numbers near 1
+}
+
+TEST(Adagrad, TheFirstMoveIsTheRateAndEpsilonStandsOutsideTheRoot) {
+  EXPECT_NEAR(follow<Adagrad>(AdagradConfig{}, 0, {3}, 0.1), -0.1, 1e-11);
+  EXPECT_NEAR(follow<Adagrad>(AdagradConfig{.eps = 1e-8}, 0, {1e-4}, 1), -1e-4 / (1e-4 + 1e-8), 1e-15);
+}
+
+TEST(Adagrad, MovesShrinkWithAllThatWasSeen) {
+  EXPECT_NEAR(follow<Adagrad>(AdagradConfig{}, 0, {3, 4}, 0.1), -0.1 - 0.1 * 4 / 5, 1e-11);
+}
+
 std::vector<std::string> names_of(const ParameterGroup& group) {
   std::vector<std::string> names;
   for (const NamedParameter& parameter : group.parameters) names.push_back(parameter.name);
@@ -155,6 +184,26 @@ TEST(Sgd, GroupsOfOnesOwnHaveTheirDecayAndRate) {
   set_grad(weight, 3);
   optimizer.step(1);
   EXPECT_NEAR(value_of(weight), 2 - 0.1 * (3 + 0.5 * 2), 1e-6);
+}
+
+template <class Kind, class Config>
+void expect_groups_of_ones_own(const Config& config, double first_direction) {
+  NamedParameter weight = parameter("w", full({1}, 2)), still = parameter("still", full({1}, 2));
+  Kind optimizer({ParameterGroup{.parameters = {weight}, .weight_decay = 0.5, .lr_scale = 0.1},
+                  ParameterGroup{.parameters = {still}, .lr_scale = 0}},
+                 config);
+  for (NamedParameter* each : {&weight, &still}) set_grad(*each, 3);
+  optimizer.step(1);
+  EXPECT_NEAR(value_of(weight), 2 - 0.1 * first_direction, 1e-6);  // float
+  EXPECT_EQ(value_of(still), 2);
+}
+
+TEST(Rmsprop, GroupsOfOnesOwnHaveTheirDecayAndRate) {
+  expect_groups_of_ones_own<Rmsprop>(RmspropConfig{.alpha = 0.75, .eps = 1}, (3 + 0.5 * 2) / (0.5 * 4 + 1));
+}
+
+TEST(Adagrad, GroupsOfOnesOwnHaveTheirDecayAndRate) {
+  expect_groups_of_ones_own<Adagrad>(AdagradConfig{.eps = 1}, (3 + 0.5 * 2) / (4 + 1));
 }
 
 TEST(Optimizer, AParameterIsInOneGroupOnce) {
@@ -239,6 +288,8 @@ TEST(Optimizer, ClippingInTheStepIsClippingBeforeItBitForBit) {
   expect_clipping_in_the_step_is_the_same<Adam>(AdamConfig{});
   expect_clipping_in_the_step_is_the_same<AdamW>(AdamConfig{});
   expect_clipping_in_the_step_is_the_same<Sgd>(SgdConfig{.momentum = 0.9});
+  expect_clipping_in_the_step_is_the_same<Rmsprop>(RmspropConfig{.momentum = 0.9});
+  expect_clipping_in_the_step_is_the_same<Adagrad>(AdagradConfig{});
 }
 
 TEST(Optimizer, ReturnsTheNormAndClipsOnlyAboveTheLimit) {
@@ -294,6 +345,12 @@ TEST(Optimizer, RefusesWhatMakesNoSense) {
   expect_error<ValueError>([&] { AdamW(one, {.weight_decay = -0.1}); }, {"weight_decay", "-0.1"});
   expect_error<ValueError>([&] { Sgd(one, {.momentum = 1.5}); }, {"[Sgd]", "momentum", "1.5"});
   expect_error<ValueError>([&] { Sgd(one, {.nesterov = true}); }, {"[Sgd]", "nesterov"});
+  expect_error<ValueError>([&] { Rmsprop(one, {.alpha = 1}); }, {"[Rmsprop]", "alpha", "1"});
+  expect_error<ValueError>([&] { Rmsprop(one, {.eps = NAN}); }, {"[Rmsprop]", "eps", "nan"});
+  expect_error<ValueError>([&] { Rmsprop(one, {.momentum = -1}); }, {"[Rmsprop]", "momentum", "-1"});
+  expect_error<ValueError>([&] { Rmsprop({ParameterGroup{one}}, {.weight_decay = 0.25}); }, {"groups", "0.25"});
+  expect_error<ValueError>([&] { Adagrad(one, {.eps = 0}); }, {"[Adagrad]", "eps", "0"});
+  expect_error<ValueError>([&] { Adagrad({ParameterGroup{one}}, {.weight_decay = 0.25}); }, {"groups", "0.25"});
   expect_error<ValueError>([&] { Adam({one[0], one[0]}, {}); }, {"[Optimizer]", "once", "'w'"});
   expect_error<ValueError>([] { Adam(std::vector<NamedParameter>(), {}); }, {"[Optimizer]", "none"});
   Adam optimizer(one, {});
