@@ -1,6 +1,7 @@
 #include "char_lm/options.h"
 
 #include <carousel/nn/init.h>
+#include <carousel/optim/make_optimizer.h>
 
 #include <cmath>
 #include <filesystem>
@@ -55,6 +56,14 @@ Fields training_fields(TrainOptions& options) {
            .minimum = 1,
            .maximum = many,
            .aliases = {"max_iters"}},
+          {.name = "optimizer",
+           .target = &options.optimizer,
+           .help = "how gradients change weights",
+           .choices = optimizer_names()},
+          {.name = "schedule",
+           .target = &options.schedule,
+           .help = "how the learning rate falls",
+           .choices = {"cosine", "constant", "step", "exponential"}},
           {.name = "lr",
            .target = &options.lr,
            .help = "learning rate",
@@ -63,7 +72,7 @@ Fields training_fields(TrainOptions& options) {
            .aliases = {"learning_rate"}},
           {.name = "min_lr",
            .target = &options.min_lr,
-           .help = "rate at the end of the cosine; without it, lr / 20",
+           .help = "below which no schedule goes; without it, lr / 20",
            .minimum = 0,
            .maximum = 100},
           {.name = "warmup",
@@ -72,14 +81,40 @@ Fields training_fields(TrainOptions& options) {
            .minimum = 0,
            .maximum = many,
            .aliases = {"warmup_iters"}},
+          {.name = "lr_decay_factor",
+           .target = &options.lr_decay_factor,
+           .help = "schedules step and exponential: what the rate is multiplied with",
+           .minimum = 1e-9,
+           .maximum = 1,
+           .aliases = {"learning_rate_decay"}},
+          {.name = "lr_decay_every",
+           .target = &options.lr_decay_every,
+           .help = "steps that this takes (in torch-rnn: passes)",
+           .minimum = 1,
+           .maximum = many},
+          {.name = "lr_decay_after",
+           .target = &options.lr_decay_after,
+           .help = "schedule step: steps before the first time; without it, lr_decay_every",
+           .minimum = 0,
+           .maximum = many},
+          {.name = "momentum",
+           .target = &options.momentum,
+           .help = "sgd and rmsprop: memory of the direction",
+           .minimum = 0,
+           .maximum = 0.999999},
+          {.name = "decay_rate",
+           .target = &options.decay_rate,
+           .help = "rmsprop: memory of the square",
+           .minimum = 0,
+           .maximum = 0.999999},
           {.name = "beta1",
            .target = &options.beta1,
-           .help = "AdamW: memory of the mean",
+           .help = "adam and adamw: memory of the mean",
            .minimum = 0,
            .maximum = 0.999999},
           {.name = "beta2",
            .target = &options.beta2,
-           .help = "AdamW: memory of the square",
+           .help = "adam and adamw: memory of the square",
            .minimum = 0,
            .maximum = 0.999999},
           {.name = "weight_decay",
@@ -300,6 +335,7 @@ void settle(TrainOptions& options, Given given) {
   if (options.warmup < 0) options.warmup = std::min<int64_t>(100, options.steps / 10);
   if (std::isnan(options.min_lr)) options.min_lr = options.lr / 20;
   if (options.lr_decay_steps == 0) options.lr_decay_steps = options.steps;
+  if (options.lr_decay_after < 0) options.lr_decay_after = options.lr_decay_every;
   parse_split(options.split);
   check<ValueError>(options.min_lr <= options.lr, "--min-lr", "must not exceed --lr: got {} and {}", options.min_lr,
                     options.lr);

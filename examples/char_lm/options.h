@@ -24,9 +24,16 @@ struct TrainOptions {
   int64_t seq_length = 64;
   int64_t batch_size = 32;
   int64_t steps = 3000;
+  std::string optimizer = "adamw";
+  std::string schedule = "cosine";
   double lr = 4e-3;
   double min_lr = std::numeric_limits<double>::quiet_NaN();  ///< unset: lr / 20
   int64_t warmup = -1;                                       ///< steps; unset: 100, or a tenth of a short run
+  double lr_decay_factor = 0.97;                             ///< of schedules step and exponential
+  int64_t lr_decay_every = 1000;                             ///< steps
+  int64_t lr_decay_after = -1;                               ///< steps; unset: lr_decay_every
+  double momentum = 0;                                       ///< of sgd and rmsprop
+  double decay_rate = 0.95;                                  ///< of rmsprop
   double beta1 = 0.9;
   double beta2 = 0.99;
   double weight_decay = 0.01;

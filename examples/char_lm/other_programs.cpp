@@ -46,7 +46,7 @@ Advice with(Advice advice, const Advice& more) {
 
 Advice strangers_to_train() {
   const std::string file = "no such option: use --text FILE";
-  const std::string schedule = "no such option: the schedule is a cosine from --lr to --min-lr";
+  const std::string schedule = "no such option: use --schedule step and --lr-decay-after, in steps";
   const std::string split = "no such option: use --split 0.9,0.05";
   return with(meaningless(), {{"data_dir", file},
                               {"input_h5", file},
@@ -55,11 +55,7 @@ Advice strangers_to_train() {
                               {"max_epochs", "no such option: use --steps; one pass is N / (batch * seq) windows"},
                               {"eval_iters", "no such option: validation reads the whole split"},
                               {"eval_only", "no such option: char_lm eval DIR"},
-                              {"learning_rate_decay", schedule},
                               {"learning_rate_decay_after", schedule},
-                              {"decay_rate", schedule},
-                              {"lr_decay_every", schedule},
-                              {"lr_decay_factor", schedule},
                               {"train_frac", split},
                               {"val_frac", split},
                               {"test_frac", split}});

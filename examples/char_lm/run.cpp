@@ -27,6 +27,35 @@ const std::string& made_folder(const std::string& path) {
   return path;
 }
 
+OptimizerConfig optimizer_config(const TrainOptions& options) {
+  return {.weight_decay = options.weight_decay,
+          .beta1 = options.beta1,
+          .beta2 = options.beta2,
+          .alpha = options.decay_rate,
+          .momentum = options.momentum};
+}
+
+Schedule schedule_of(const TrainOptions& options) {
+  if (options.schedule == "constant") return ConstantRate{.value = options.lr, .warmup = options.warmup};
+  if (options.schedule == "step") {
+    return StepRate{.initial = options.lr,
+                    .factor = options.lr_decay_factor,
+                    .every = options.lr_decay_every,
+                    .first = options.lr_decay_after,
+                    .floor = options.min_lr,
+                    .warmup = options.warmup};
+  }
+  if (options.schedule == "exponential") {
+    return ExponentialRate{.initial = options.lr,
+                           .factor = options.lr_decay_factor,
+                           .every = options.lr_decay_every,
+                           .floor = options.min_lr,
+                           .warmup = options.warmup};
+  }
+  return WarmupCosine{
+      .peak = options.lr, .floor = options.min_lr, .warmup = options.warmup, .end = options.lr_decay_steps};
+}
+
 Corpus corpus_of(const TrainOptions& options) {
   return load_corpus(options.text, options.split,
                      options.start ? std::optional(options.start->text("vocabulary")) : std::nullopt);
@@ -46,9 +75,8 @@ Run::Run(const TrainOptions& options)
                options.windows == "random" ? WindowOrder::random : WindowOrder::contiguous),
       rng_(static_cast<uint64_t>(options.seed)),
       model_(model_config(options, corpus_.vocabulary.size()), options.layer, rng_),
-      optimizer_(model_.parameters(),
-                 {.beta1 = options.beta1, .beta2 = options.beta2, .weight_decay = options.weight_decay}),
-      rate_{.peak = options.lr, .floor = options.min_lr, .warmup = options.warmup, .end = options.lr_decay_steps},
+      optimizer_(make_optimizer(options.optimizer, model_.parameters(), optimizer_config(options))),
+      schedule_(schedule_of(options)),
       state_(model_.initial_state(options.batch_size)),
       path_(checkpoint_in(made_folder(options.out))),
       report_(options.steps) {
@@ -70,7 +98,7 @@ void Run::begin() {
         options_.text, corpus_.fingerprint, progress.text_fingerprint);
     progress.text_fingerprint = corpus_.fingerprint;
   }
-  TrainingState saved = resume(*options_.start, model_, optimizer_);
+  TrainingState saved = resume(*options_.start, model_, *optimizer_);
   rng_ = saved.rng;
   state_ = saved.carried;
   windows_.seek(saved.position);
@@ -87,8 +115,8 @@ void Run::update() {
     Window window = windows_.next(rng_);
     passes.push_back({std::move(window), rng_.next_u64()});
   }
-  optimizer_.zero_grad();
-  const double lr = rate_.rate(step());
+  optimizer_->zero_grad();
+  const double lr = rate(schedule_, step());
   try {
     const double loss = run_passes(model_, passes, state_);
     const double norm = clip_and_step(lr);
@@ -119,7 +147,7 @@ void Run::handle_nonfinite(const NonFiniteError& error, const std::vector<Pass>&
 }
 
 void Run::save_bundle(const NonFiniteError& error, const std::vector<Pass>& passes, const TrainingState& before) const {
-  Archive bundle = make_checkpoint(model_, corpus_.vocabulary.symbols(), optimizer_, before);
+  Archive bundle = make_checkpoint(model_, corpus_.vocabulary.symbols(), *optimizer_, before);
   add_to_bundle(passes, error.what(), model_, bundle);
   try {
     save_archive(bundle, bundle_in(options_.out, step() + 1));
@@ -133,7 +161,7 @@ double Run::clip_and_step(double lr) {
   const bool by_norm = options_.grad_clip > 0;
   if (options_.grad_clip_value == 0) {
     try {
-      return optimizer_.step(lr, by_norm ? StepLimits{.clip_norm = options_.grad_clip} : StepLimits{});
+      return optimizer_->step(lr, by_norm ? StepLimits{.clip_norm = options_.grad_clip} : StepLimits{});
     } catch (const ValueError& error) {
       throw NonFiniteError(error.what());
     }
@@ -143,7 +171,7 @@ double Run::clip_and_step(double lr) {
   if (!std::isfinite(norm))
     throw NonFiniteError(fmt::format("[train] gradients must be finite: their norm is {}", norm));
   clip_grad_value(parameters, options_.grad_clip_value);
-  optimizer_.step(lr);
+  optimizer_->step(lr);
   return norm;
 }
 
@@ -193,7 +221,7 @@ void Run::save() {
 
 void Run::save_now() {
   check_usable();
-  save_checkpoint(path_, model_, corpus_.vocabulary.symbols(), optimizer_, training_state());
+  save_checkpoint(path_, model_, corpus_.vocabulary.symbols(), *optimizer_, training_state());
   if (options_.keep_last > 0 && step() > 0) keep_latest(options_.out, step(), options_.keep_last);
 }
 

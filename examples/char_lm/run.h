@@ -1,12 +1,13 @@
 #pragma once
 
 #include <carousel/nn/evaluate.h>
-#include <carousel/optim/adam.h>
 #include <carousel/optim/checkpoint.h>
+#include <carousel/optim/make_optimizer.h>
 #include <carousel/optim/schedule.h>
 #include <carousel/optim/windows.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -62,8 +63,8 @@ class Run {
   TrainingWindows windows_;
   Rng rng_;
   CharacterModel model_;
-  AdamW optimizer_;
-  WarmupCosine rate_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Schedule schedule_;
   State state_;
   std::string path_;
   Reporter report_;

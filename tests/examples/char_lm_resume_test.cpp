@@ -1,5 +1,6 @@
 // A run that ends and goes on is the run that never ended: the same bits, the same log.
 #include <carousel/nn/registry.h>
+#include <carousel/optim/make_optimizer.h>
 
 #include <signal.h>
 
@@ -53,6 +54,20 @@ TEST_F(Resumed, IsTheSameRunForEveryKindOfModel) {
     SCOPED_TRACE(kind.name);
     expect_same_run({"--model", kind.name, "--layers", "2", "--dropout", "0.2", "--embedding", "16",
                      "--gradient-accumulation-steps", "2", "--grad-clip", "0.5"});
+  }
+}
+
+TEST_F(Resumed, IsTheSameRunForEveryOptimizer) {
+  for (const std::string& name : optimizer_names()) {
+    SCOPED_TRACE(name);
+    expect_same_run({"--optimizer", name, "--model", "lstm", "--dropout", "0.2", "--momentum", "0.5"});
+  }
+}
+
+TEST_F(Resumed, IsTheSameRunForEverySchedule) {
+  for (const std::string schedule : {"constant", "step", "exponential", "cosine"}) {
+    SCOPED_TRACE(schedule);
+    expect_same_run({"--schedule", schedule, "--lr-decay-every", "9", "--lr-decay-factor", "0.5"});
   }
 }
 
