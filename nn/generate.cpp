@@ -2,91 +2,97 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
 namespace carousel {
 namespace {
 
-void check_options(const SamplingOptions& options) {
-  check<ValueError>(std::isfinite(options.temperature) && options.temperature >= 0, "sample",
-                    "temperature must be finite and >= 0: got {}", options.temperature);
-  check<ValueError>(options.top_k >= 0, "sample", "top_k must be >= 0: got {}", options.top_k);
-}
+using Texts = std::vector<std::vector<int64_t>>;
 
-// Gives all but the `count` largest values no chance; of equal ones the earlier stay.
-void keep_largest(std::vector<double>& values, size_t count) {
-  std::vector<size_t> order(values.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  const auto rest = order.begin() + static_cast<std::ptrdiff_t>(count);
-  std::nth_element(order.begin(), rest, order.end(),
-                   [&values](size_t a, size_t b) { return values[a] != values[b] ? values[a] > values[b] : a < b; });
-  for (auto i = rest; i != order.end(); ++i) values[*i] = -std::numeric_limits<double>::infinity();
-}
-
-// A model and what it has read of a text.
+// A model and what it has read of some texts of equal length.
 class Reader {
  public:
-  explicit Reader(const CharacterModel& model) : model_(model), state_(model.initial_state(1)) {}
+  Reader(const CharacterModel& model, int64_t rows) : model_(model), rows_(rows), state_(model.initial_state(rows)) {}
 
-  // The logits [V] behind `text`, which begins with what was read before.
-  Tensor logits_after(std::span<const int64_t> text) {
-    const auto end = static_cast<int64_t>(text.size());
+  // The logits [rows, V] behind the texts, which begin with what was read before.
+  Tensor logits_after(const Texts& texts) {
+    const auto end = std::ssize(texts.front());
     const int64_t context = model_.context().value_or(end);
     if (end - begin_ > context) {  // positions change for all tokens: the newest are read afresh
       begin_ = read_ = end - context;
-      state_ = model_.initial_state(1);
+      state_ = model_.initial_state(rows_);
     }
-    const std::span<const int64_t> unread = text.subspan(static_cast<size_t>(read_));
-    ModelResult result = model_.forward(Tensor::from(unread, {1, end - read_}), state_);
+    std::vector<int64_t> unread;
+    for (const std::vector<int64_t>& text : texts) unread.insert(unread.end(), text.begin() + read_, text.end());
+    ModelResult result = model_.forward(Tensor::from(unread, {rows_, end - read_}), state_);
     state_ = std::move(result.state);
     read_ = end;
-    return result.logits.value().select(1, -1).select(0, 0);
+    return result.logits.value().select(1, -1);
   }
 
  private:
   const CharacterModel& model_;
+  int64_t rows_;
   State state_;
   int64_t begin_ = 0;  // the state began with this token
   int64_t read_ = 0;   // and has read up to that one
 };
 
-}  // namespace
-
-int64_t sample(const Tensor& logits, const SamplingOptions& options, Rng& rng) {
-  check_options(options);
-  check<ShapeError>(logits.rank() == 1 && logits.numel() > 0, "sample", "logits must be [V] with V > 0: got {}",
-                    to_string(logits.shape()));
-  std::vector<double> values = logits.to(DType::float64).to_vector<double>();
-  const bool ordered = std::none_of(values.begin(), values.end(), [](double value) { return std::isnan(value); });
-  check<ValueError>(ordered, "sample", "logits must be numbers: got NaN");
-  const auto largest = std::max_element(values.begin(), values.end());  // of equal ones the first
-  const double top = *largest;
-  check<ValueError>(std::isfinite(top), "sample", "the largest logit must be finite: got {}", top);
-  if (options.temperature == 0) return largest - values.begin();
-  if (options.top_k > 0 && options.top_k < logits.numel()) keep_largest(values, static_cast<size_t>(options.top_k));
-  for (double& value : values) value = std::exp((value - top) / options.temperature);  // shifted first: no overflow
-  return rng.multinomial(Tensor::from(values, {logits.numel()})).item<int64_t>();
-}
-
-std::vector<int64_t> generate(const CharacterModel& model, std::span<const int64_t> prompt,
-                              const GenerateOptions& options, Rng& rng) {
-  check_options(options.sampling);
-  check<ValueError>(options.length >= 0, "generate", "length must be >= 0: got {}", options.length);
+void check_prompt(const CharacterModel& model, std::span<const int64_t> prompt) {
   const int64_t vocabulary = model.config().vocabulary_size;
   for (const int64_t token : prompt) {
     check<IndexError>(token >= 0 && token < vocabulary, "generate", "prompt tokens must be in [0, {}): got {}",
                       vocabulary, token);
   }
-  const NoGrad no_grad;
-  Reader reader(model);
-  std::vector<int64_t> text(prompt.begin(), prompt.end());
-  while (std::ssize(text) - std::ssize(prompt) < options.length) {
-    text.push_back(text.empty() ? rng.next_integer(0, vocabulary)
-                                : sample(reader.logits_after(text), options.sampling, rng));
-    if (options.on_token && !options.on_token(text.back())) break;
+}
+
+// The next token of a row: `logits` is undefined before the first of an empty prompt.
+GeneratedToken draw(const Tensor& logits, int64_t vocabulary, int64_t row, const std::vector<int64_t>& text,
+                    const SamplingOptions& options, Rng& rng) {
+  if (!logits.defined()) {
+    return {row, rng.next_integer(0, vocabulary), -std::log(static_cast<double>(vocabulary))};
   }
-  return {text.begin() + std::ssize(prompt), text.end()};
+  const Tensor own = logits.select(0, row);
+  const int64_t token = sample(own, options, rng, text);
+  return {row, token, log_probability(own, token)};
+}
+
+}  // namespace
+
+std::vector<std::vector<int64_t>> generate_rows(const CharacterModel& model, std::span<const int64_t> prompt,
+                                                const GenerateOptions& options, std::span<Rng> rngs) {
+  check_options(options.sampling);
+  check<ValueError>(options.length >= 0, "generate", "length must be >= 0: got {}", options.length);
+  check<ValueError>(!rngs.empty(), "generate", "needs a generator for each text: got none");
+  check_prompt(model, prompt);
+  const NoGrad no_grad;
+  const auto rows = std::ssize(rngs);
+  Reader reader(model, rows);
+  Texts texts(rngs.size(), {prompt.begin(), prompt.end()});
+  std::vector<int64_t> lengths(rngs.size(), options.length);  // shorter where a row was ended
+  for (int64_t made = 0; made < *std::max_element(lengths.begin(), lengths.end()); ++made) {
+    const Tensor logits = texts.front().empty() ? Tensor() : reader.logits_after(texts);
+    for (int64_t row = 0; row < rows; ++row) {
+      const auto i = static_cast<size_t>(row);
+      std::vector<int64_t>& text = texts[i];
+      if (made >= lengths[i]) {  // it has ended; what it goes on with is for the others' sake
+        text.push_back(0);
+        continue;
+      }
+      const GeneratedToken next = draw(logits, model.config().vocabulary_size, row, text, options.sampling, rngs[i]);
+      text.push_back(next.token);
+      if (options.on_token && !options.on_token(next)) lengths[i] = made + 1;
+    }
+  }
+  for (size_t i = 0; i < texts.size(); ++i) {
+    texts[i].erase(texts[i].begin(), texts[i].begin() + std::ssize(prompt));
+    texts[i].resize(static_cast<size_t>(lengths[i]));
+  }
+  return texts;
+}
+
+std::vector<int64_t> generate(const CharacterModel& model, std::span<const int64_t> prompt,
+                              const GenerateOptions& options, Rng& rng) {
+  return std::move(generate_rows(model, prompt, options, {&rng, 1}).front());
 }
 
 }  // namespace carousel

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <carousel/nn/character_model.h>
+#include <carousel/nn/sampling.h>
 
 #include <functional>
 #include <span>
@@ -8,21 +9,18 @@
 
 namespace carousel {
 
-/// How one token is drawn from logits.
-struct SamplingOptions {
-  double temperature = 1;  ///< divides the logits; 0 takes the largest, without a draw; finite, >= 0
-  int64_t top_k = 0;       ///< only the k largest may be drawn (of equal ones, the first); 0, or V and more: all
+/// A token as it is drawn.
+struct GeneratedToken {
+  int64_t row;  ///< of the texts that are written side by side
+  int64_t token;
+  double log_probability;  ///< what the model itself gave it, in nats
 };
-
-/// One index drawn from softmax(logits / temperature), logits [V]. Throws ValueError for options outside their range
-/// and for logits that hold NaN, or no finite number, or +inf.
-int64_t sample(const Tensor& logits, const SamplingOptions& options, Rng& rng);
 
 struct GenerateOptions {
   int64_t length = 400;  ///< tokens to add to the prompt
   SamplingOptions sampling = {};
-  /// Called with each new token as soon as it is drawn; when it returns false, generation ends.
-  std::function<bool(int64_t token)> on_token = {};
+  /// Called with each new token as soon as it is drawn; when it returns false, its row ends.
+  std::function<bool(const GeneratedToken& token)> on_token = {};
 };
 
 /// Continues `prompt` and returns the new tokens. Records no graph, uses no dropout, and carries the state: one step
@@ -32,5 +30,11 @@ struct GenerateOptions {
 /// a prompt token outside the vocabulary; all before the first token.
 std::vector<int64_t> generate(const CharacterModel& model, std::span<const int64_t> prompt,
                               const GenerateOptions& options, Rng& rng);
+
+/// The same for several texts side by side, one for each generator: one step of the model a token of all. A row is
+/// what `generate` makes with its generator, but for the last bits of the logits, since a product of several rows may
+/// add in another order.
+std::vector<std::vector<int64_t>> generate_rows(const CharacterModel& model, std::span<const int64_t> prompt,
+                                                const GenerateOptions& options, std::span<Rng> rngs);
 
 }  // namespace carousel

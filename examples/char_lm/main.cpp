@@ -17,10 +17,6 @@ using namespace carousel::examples;
 
 namespace {
 
-Field checkpoint_field(std::string& target) {
-  return {.name = "checkpoint", .target = &target, .help = "a checkpoint, or the folder of a run"};
-}
-
 Field json_field(bool& target, const std::string& remark = "") {
   return {.name = "json", .target = &target, .help = "print one JSON object" + remark};
 }
@@ -33,34 +29,6 @@ Command train_command(TrainOptions& options, const std::string& program) {
           .strangers = strangers_to_train(),
           .check = [&options](const Given& given) { settle(options, given); },
           .run = [&options, program] { return train(options, program); }};
-}
-
-Command sample_command(SampleOptions& options) {
-  const Fields fields = {
-      {.name = "length",
-       .target = &options.length,
-       .help = "characters to write",
-       .minimum = 0,
-       .maximum = 1e9,
-       .aliases = {"max_new_tokens"}},
-      {.name = "temperature",
-       .target = &options.temperature,
-       .help = "0: always the likeliest",
-       .minimum = 0,
-       .maximum = 1e6},
-      {.name = "top_k", .target = &options.top_k, .help = "draw among the k likeliest; 0: among all", .minimum = 0},
-      {.name = "seed", .target = &options.seed, .help = "another seed, another text", .minimum = 0},
-      {.name = "prompt",
-       .target = &options.prompt,
-       .help = "text to go on from",
-       .aliases = {"primetext", "start_text", "start"}},
-      json_field(options.json, "; its text is without the prompt")};
-  return {.name = "sample",
-          .help = "Write text with a trained model",
-          .positionals = {checkpoint_field(options.checkpoint)},
-          .groups = {{"Sampling", fields}},
-          .strangers = strangers_to_sample(),
-          .run = [&options] { return sample(options); }};
 }
 
 Command eval_command(EvalOptions& options) {

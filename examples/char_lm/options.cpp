@@ -347,4 +347,8 @@ void settle(TrainOptions& options, Given given) {
   check_nothing_is_lost(options);
 }
 
+Field checkpoint_field(std::string& target) {
+  return {.name = "checkpoint", .target = &target, .help = "a checkpoint, or the folder of a run"};
+}
+
 }  // namespace carousel::examples

@@ -2,6 +2,7 @@
 
 #include <carousel/nn/archive.h>
 #include <carousel/nn/character_model.h>
+#include <carousel/nn/sampling.h>
 #include <carousel/tensor/runtime.h>
 
 #include <limits>
@@ -88,10 +89,14 @@ void settle(TrainOptions& options, Given given);
 struct SampleOptions {
   std::string checkpoint;  ///< a file, or the folder of a run
   std::string prompt;
-  int64_t length = 400;  ///< symbols after the prompt
-  double temperature = 1;
-  int64_t top_k = 0;  ///< 0: no limit
+  std::string prompt_file;
+  std::string unknown = "error";  ///< what to do with symbols of the prompt that the model does not know
+  std::string stop;               ///< ends a text that holds it; empty: none does
+  int64_t length = 400;           ///< symbols after the prompt
+  int64_t samples = 1;
+  SamplingOptions sampling = {};
   int64_t seed = 1;
+  bool logprobs = false;
   bool json = false;
 };
 
@@ -111,10 +116,13 @@ struct InfoOptions {
   bool json = false;
 };
 
+/// The positional argument of the commands that read a checkpoint.
+Field checkpoint_field(std::string& target);
+
 // The commands, each in a file of its own; what they return is the exit code.
 /// `program` is how this one was called, for the command that goes on with an interrupted run.
 int train(const TrainOptions& options, const std::string& program);
-int sample(const SampleOptions& options);
+Command sample_command(SampleOptions& options);
 int eval(const EvalOptions& options);
 int info(const InfoOptions& options);
 int replay(const ReplayOptions& options);

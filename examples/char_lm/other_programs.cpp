@@ -66,7 +66,6 @@ Advice strangers_to_sample() {
   return with(meaningless(), {{"out_dir", folder},
                               {"checkpoint", folder},
                               {"init_from", folder},
-                              {"num_samples", "no such option: one text a run; another --seed, another text"},
                               {"sample", "no such option: --temperature 0 takes always the likeliest"}});
 }
 

@@ -111,8 +111,8 @@ TEST_F(Generate, AnEmptyPromptBeginsAnywhere) {
 
 TEST_F(Generate, StreamsTokensAndStopsWhenAsked) {
   std::vector<int64_t> seen;
-  const auto on_token = [&](int64_t token) {
-    seen.push_back(token);
+  const auto on_token = [&](const GeneratedToken& token) {
+    seen.push_back(token.token);
     return seen.size() < 5;
   };
   EXPECT_EQ(run({1}, {.length = 100, .on_token = on_token}), seen);
@@ -121,7 +121,7 @@ TEST_F(Generate, StreamsTokensAndStopsWhenAsked) {
 
 TEST_F(Generate, AsksForNoMemoryBeforeThereAreTokens) {
   const GenerateOptions endless{.length = std::numeric_limits<int64_t>::max(),
-                                .on_token = [](int64_t) { return false; }};
+                                .on_token = [](const GeneratedToken&) { return false; }};
   EXPECT_EQ(run({1}, endless).size(), 1U);
 }
 
