@@ -62,7 +62,14 @@ class Walk {
     while (!queue_.empty()) {
       Pending pending = std::move(queue_.extract(queue_.begin()).mapped());
       const std::vector<Tensor> cotangents = call_hooks(pending);
-      if (!pending.node->is_leaf()) visit(*pending.node, cotangents, retain_graph);
+      Node& node = *pending.node;
+      if (node.is_leaf()) continue;
+      if (node.is_forgotten()) {
+        go_on_in(node.make_again(), cotangents, node.op());
+      } else {
+        visit(node, cotangents);
+      }
+      if (!retain_graph) node.release();
     }
   }
 
@@ -117,7 +124,7 @@ class Walk {
     return watch && watch->keep;
   }
 
-  void visit(Node& node, const std::vector<Tensor>& cotangents, bool retain_graph) {
+  void visit(const Node& node, const std::vector<Tensor>& cotangents) {
     const Gradients gradients = node.run_backward(cotangents);
     check<ValueError>(gradients.size() == node.parents().size(), to_string(node.op()),
                       "backward must give one gradient per input: got {} for {}", gradients.size(),
@@ -128,7 +135,17 @@ class Walk {
       check_anomaly("a gradient from the backward of", node.op(), gradients[i]);
       deliver(parent, gradients[i], node.op());
     }
-    if (!retain_graph) node.release();
+  }
+
+  // What is made again has the largest numbers of all: its nodes come next, in the order in which those that were
+  // forgotten would have come.
+  void go_on_in(const Variables& results, const std::vector<Tensor>& cotangents, Op op) {
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!cotangents[i].defined()) continue;
+      check<ValueError>(results[i].requires_grad(), to_string(op),
+                        "the function must do the same each time: result {} has no history any more", i);
+      deliver({results[i].node(), results[i].output()}, cotangents[i], op);
+    }
   }
 
   std::map<uint64_t, Pending, std::greater<>> queue_;  // by node number, the largest first

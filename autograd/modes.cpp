@@ -12,6 +12,8 @@ thread_local bool anomaly = false;
 
 NoGrad::NoGrad() : before_(recording) { recording = false; }
 NoGrad::~NoGrad() { recording = before_; }
+Recording::Recording() : before_(recording) { recording = true; }
+Recording::~Recording() { recording = before_; }
 bool grad_enabled() { return recording; }
 
 AnomalyMode::AnomalyMode() : before_(anomaly) { anomaly = true; }

@@ -17,7 +17,8 @@ namespace carousel {
   X(slice) X(select) X(transpose) X(permute) X(unsqueeze) X(squeeze) X(expand) X(reshape) X(to) \
   X(concatenate) X(stack) X(split) X(unbind) X(gather) X(scatter_add) X(take_rows) X(scatter_rows) \
   X(dropout) X(layer_norm) X(rms_norm) X(cross_entropy) \
-  X(rnn) X(lstm) X(gru) X(linear_recurrence) X(attention) X(causal_conv) X(selective_scan)
+  X(rnn) X(lstm) X(gru) X(linear_recurrence) X(attention) X(causal_conv) X(selective_scan) \
+  X(recomputed)
 // clang-format on
 
 enum class Op : uint8_t {

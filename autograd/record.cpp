@@ -20,7 +20,26 @@ void check_anomaly(Op op, std::span<const Tensor> results, std::span<const Varia
   for (const Tensor& result : results) check_anomaly("the result of", op, result);
 }
 
+thread_local Reads* reads = nullptr;  // the innermost scope
+
 }  // namespace
+
+Reads::Reads() : outer_(std::exchange(reads, this)), first_(Node::next_number()) {}
+Reads::~Reads() { reads = outer_; }
+
+void Reads::note(std::span<const Variable> inputs) {
+  for (Reads* scope = reads; scope != nullptr; scope = scope->outer_) {
+    for (const Variable& input : inputs) scope->add(input);
+  }
+}
+
+void Reads::add(const Variable& input) {
+  if (!input.requires_grad() || input.node()->number() >= first_) return;
+  const std::pair<const Node*, uint32_t> source{input.node().get(), input.output()};
+  if (std::find(noted_.begin(), noted_.end(), source) != noted_.end()) return;
+  noted_.push_back(source);
+  values_.emplace_back(input.value());
+}
 
 const Tensor& Saved::get() const {
   if (!value_.defined()) return value_;
@@ -45,6 +64,7 @@ Variables record(Op op, std::vector<Tensor> values, std::span<const Variable> in
     for (Tensor& value : values) results.emplace_back(std::move(value));
     return results;
   }
+  Reads::note(inputs);
   auto node = std::make_shared<Node>(op, edges_to(inputs), std::move(backward));
   for (const Tensor& value : values) node->add_output(value);
   for (uint32_t i = 0; i < values.size(); ++i) results.emplace_back(std::move(values[i]), node, i);
@@ -54,6 +74,7 @@ Variables record(Op op, std::vector<Tensor> values, std::span<const Variable> in
 Variable record(Op op, Tensor value, std::span<const Variable> inputs, Backward backward, Remake remake) {
   check_anomaly(op, std::span(&value, 1), inputs);
   if (!needs_grad(inputs)) return Variable(std::move(value));
+  Reads::note(inputs);
   auto node = std::make_shared<Node>(
       op, edges_to(inputs),
       [backward = std::move(backward)](std::span<const Tensor> cotangents) { return backward(cotangents[0]); });

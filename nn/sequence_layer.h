@@ -29,6 +29,12 @@ struct SequenceOptions {
   Tensor lengths = {};  ///< int64 [B]: row b ends after lengths[b] steps; later outputs are zero, the state stays
   /// Dropout of this pass is a pure function of key, layer, step, row and feature; none: no dropout even in training.
   std::optional<uint64_t> dropout_key = {};
+  /// Whether a stack keeps no more of a layer than its input and makes the rest again in backward: the same numbers for
+  /// less memory and a second forward pass. The layers and their mode must stay as they are until then.
+  bool recompute = false;
+  /// Without it a stack leaves the state of its result empty, which of attention is keys and values of every layer: for
+  /// who reads each window afresh.
+  bool final_state = true;
   BackwardVisitor visitor = {};  ///< called during backward; costs nothing when empty
   std::string path = {};         ///< set by a stack: names the layer to the visitor
 };

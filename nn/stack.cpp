@@ -1,6 +1,7 @@
 #include <carousel/nn/stack.h>
 
 #include <carousel/nn/functional.h>
+#include <carousel/nn/recomputed_pass.h>
 
 namespace carousel {
 namespace {
@@ -10,6 +11,16 @@ enum class KeyUse : uint64_t { layer, between };  // a layer's own dropout, and 
 // Keys of one pass must differ by layer and use, or all masks would be the same.
 std::optional<uint64_t> key_of(const std::optional<uint64_t>& key, size_t layer, KeyUse use) {
   return derived_key(key, 2 * layer + static_cast<uint64_t>(use));
+}
+
+SequenceResult plain_pass(const SequenceLayer& layer, const Variable& x, const State& state,
+                          const SequenceOptions& options) {
+  return layer.forward(x, state, options);
+}
+
+SequenceResult plain_pass(const SequenceLayer& layer, const Lookup& x, const State& state,
+                          const SequenceOptions& options) {
+  return layer.forward_lookup(x, state, options);
 }
 
 }  // namespace
@@ -65,32 +76,32 @@ StepResult Stack::step(const Variable& x_t, const State& state, const StepOption
   return whole;
 }
 
-template <class Lowest>
-SequenceResult Stack::run(const State& state, const SequenceOptions& options, const Lowest& lowest) const {
+template <class Input>
+SequenceResult Stack::run(const Input& x, const State& state, const SequenceOptions& options) const {
   SequenceResult whole;
   for (size_t i = 0; i < layers_.size(); ++i) {
     const std::string name = std::to_string(i);
     SequenceOptions own = options;
     own.dropout_key = key_of(options.dropout_key, i, KeyUse::layer);
     own.path = (options.path.empty() ? "" : options.path + ".") + "layers." + name;
-    SequenceResult result =
-        i == 0 ? lowest(state.part(name), own) : layers_[i]->forward(whole.output, state.part(name), own);
+    // Backward begins with the last layer: what it has recorded would be made again at once.
+    const bool again = options.recompute && i + 1 < layers_.size();
+    const auto pass = [this, i, again, &own, part = state.part(name)](const auto& input) {
+      return again ? recomputed_pass(*layers_[i], input, part, own) : plain_pass(*layers_[i], input, part, own);
+    };
+    SequenceResult result = i == 0 ? pass(x) : pass(whole.output);
     whole.output = between(result.output, i, options.dropout_key, 0);
-    whole.state.set_part(name, result.state);
+    if (options.final_state) whole.state.set_part(name, result.state);
   }
   return whole;
 }
 
 SequenceResult Stack::forward(const Variable& x, const State& state, const SequenceOptions& options) const {
-  return run(state, options, [this, &x](const State& own_state, const SequenceOptions& own) {
-    return layers_.front()->forward(x, own_state, own);
-  });
+  return run(x, state, options);
 }
 
 SequenceResult Stack::forward_lookup(const Lookup& x, const State& state, const SequenceOptions& options) const {
-  return run(state, options, [this, &x](const State& own_state, const SequenceOptions& own) {
-    return layers_.front()->forward_lookup(x, own_state, own);
-  });
+  return run(x, state, options);
 }
 
 Variable Stack::between(const Variable& output, size_t layer, const std::optional<uint64_t>& key,

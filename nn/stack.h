@@ -10,7 +10,8 @@ namespace carousel {
 /// Layers one above the other: x [B, T, D] of the lowest -> y [B, T, H] of the highest, with dropout on what passes
 /// between them in training, under a dropout key (not after the last; every layer, step and row has a mask of its own).
 /// Its State holds each layer's under "0.", "1.", ...; a visitor is shown every layer, the highest first, under the
-/// names "layers.0", "layers.1", ...
+/// names "layers.0", "layers.1", ... With `recompute`, backward keeps of every layer but the last no more than its
+/// input.
 class Stack : public SequenceLayer {
  public:
   /// Throws ValueError when empty, ShapeError when a layer's input is not the one below's output.
@@ -28,9 +29,9 @@ class Stack : public SequenceLayer {
                                 const SequenceOptions& options = {}) const override;
 
  private:
-  /// The layers in turn, the lowest by `lowest(state, options)`, with its own of both.
-  template <class Lowest>
-  SequenceResult run(const State& state, const SequenceOptions& options, const Lowest& lowest) const;
+  /// The layers in turn; x is a Variable or a Lookup.
+  template <class Input>
+  SequenceResult run(const Input& x, const State& state, const SequenceOptions& options) const;
   /// What layer `layer` hands on: its output, with dropout unless it is the last.
   Variable between(const Variable& output, size_t layer, const std::optional<uint64_t>& key, int64_t first_step) const;
 

@@ -153,6 +153,10 @@ Fields run_fields(TrainOptions& options) {
   return {
       {.name = "seed", .target = &options.seed, .help = "of weights and dropout", .minimum = 0},
       {.name = "threads", .target = &options.threads, .help = "of kernels and BLAS", .minimum = 1, .maximum = 1024},
+      {.name = "recompute",
+       .target = &options.recompute,
+       .help = "keep of each layer its input alone and make the rest again in backward: less memory, the same numbers, "
+               "about a quarter more time"},
       {.name = "out",
        .target = &options.out,
        .help = "folder for checkpoint and log",

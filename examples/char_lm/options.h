@@ -46,6 +46,7 @@ struct TrainOptions {
 
   int64_t seed = 1;
   int64_t threads = carousel::threads();
+  bool recompute = false;  ///< SequenceOptions::recompute
   std::string out = "out";
   int64_t eval_interval = 1000;  ///< steps
   int64_t log_interval = 100;    ///< steps

@@ -20,7 +20,7 @@ class NonFiniteError : public ValueError {
 
 /// Forward and backward of the passes of one step, whose gradients add up to that of their mean loss, which is
 /// returned. The state goes from window to window, and is that after the last in the end. Throws NonFiniteError for a
-/// loss that is not finite.
-double run_passes(const CharacterModel& model, const std::vector<Pass>& passes, State& state);
+/// loss that is not finite. `recompute`: SequenceOptions::recompute.
+double run_passes(const CharacterModel& model, const std::vector<Pass>& passes, State& state, bool recompute = false);
 
 }  // namespace carousel::examples

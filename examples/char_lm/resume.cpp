@@ -50,8 +50,9 @@ Archive newest_good(const std::string& folder) {
 // What a run may be told anew when it goes on: how far, how often, how loud, and on how many threads.
 bool may_change(const std::string& name) {
   static const std::vector<std::string> free = {
-      "steps",         "threads",      "eval_interval", "log_interval", "checkpoint_every", "keep_last", "early_stop",
-      "on_save_error", "on_nonfinite", "stop_after",    "time_limit",   "token_budget",     "resume",    "force"};
+      "steps",      "threads",    "eval_interval", "log_interval", "checkpoint_every",
+      "keep_last",  "early_stop", "on_save_error", "on_nonfinite", "recompute",
+      "stop_after", "time_limit", "token_budget",  "resume",       "force"};
   return std::find(free.begin(), free.end(), name) != free.end();
 }
 

@@ -118,7 +118,7 @@ void Run::update() {
   optimizer_->zero_grad();
   const double lr = rate(schedule_, step());
   try {
-    const double loss = run_passes(model_, passes, state_);
+    const double loss = run_passes(model_, passes, state_, options_.recompute);
     const double norm = clip_and_step(lr);
     skipped_in_a_row_ = 0;
     report_.step(loss, tokens_of(passes), norm, lr);

@@ -1,6 +1,8 @@
 #include "gradient_table.h"
 
 #include <carousel/autograd/elementwise.h>
+#include <carousel/autograd/matmul.h>
+#include <carousel/autograd/recompute.h>
 #include <carousel/autograd/reduce.h>
 #include <carousel/nn/attention.h>
 #include <carousel/nn/causal_conv.h>
@@ -160,6 +162,17 @@ std::vector<Row> nn_rows() {
   add_recurrent(rows);
   add_attention(rows);
   add_state_space(rows);
+  rows.push_back({Op::recomputed,
+                  "recomputed",
+                  [](Inputs in) {
+                    const Variables results = recomputed(
+                        [](Inputs own) -> Variables {
+                          return {tanh(matmul(own[0], own[1])), exp(own[1])};
+                        },
+                        in);
+                    return sum(square(results[0])) + sum(results[1] * results[1]);
+                  },
+                  {random({2, 3}), random({3, 4})}});
   return rows;
 }
 

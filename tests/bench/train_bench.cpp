@@ -1,5 +1,5 @@
 // Training speed on fixed workloads, to be set beside the same workloads in other frameworks.
-//   train_bench WORKLOAD [--seconds 10] [--threads N] | --list
+//   train_bench WORKLOAD [--seconds 10] [--threads N] [--recompute] | --list
 // Prints one JSON line; tokens_per_s is B*T over the median step.
 
 #include <carousel/tensor/runtime.h>
@@ -33,6 +33,7 @@ void run(const Workload& workload, double seconds) {
               {"tokens_per_s", rounded(static_cast<double>(workload.steps * workload.batch) / step, 1)},
               {"ms_per_step", rounded(step * 1e3, 3)},
               {"params", trainer.parameter_count()},
+              {"recompute", workload.recompute},
               {"loss_first", rounded(first, 5)},
               {"loss_last", rounded(last, 5)},
               {"peak_rss_mib", rounded(peak_rss_mib(), 1)},
@@ -44,6 +45,7 @@ struct BenchOptions {
   std::string workload = {};
   double seconds = 10;
   int64_t threads;
+  bool recompute = false;
 };
 
 Command bench_command(BenchOptions& options) {
@@ -51,11 +53,16 @@ Command bench_command(BenchOptions& options) {
           .positionals = {{.name = "workload", .target = &options.workload, .help = "one of --list"}},
           .groups = {{"Measurement",
                       {{.name = "seconds", .target = &options.seconds, .help = "time", .minimum = 0, .maximum = 3600},
-                       threads_field(options.threads)}}},
+                       threads_field(options.threads),
+                       {.name = "recompute",
+                        .target = &options.recompute,
+                        .help = "keep of each layer its input alone and make the rest again in backward"}}}},
           .run = [&options] {
             use_threads(options.threads);
             const FlushDenormals faster;  // as char_lm train
-            run(find_workload(options.workload), options.seconds);
+            Workload workload = find_workload(options.workload);
+            workload.recompute = options.recompute;
+            run(workload, options.seconds);
             return 0;
           }};
 }

@@ -6,6 +6,7 @@ namespace carousel::bench {
 
 Trainer::Trainer(const Workload& workload, int64_t batches)
     : batch_(workload.batch),
+      recompute_(workload.recompute),
       rng_(1),
       model_(make_model(workload, workload.steps, rng_)),
       optimizer_(model_.parameters(), {.beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1}) {
@@ -17,11 +18,12 @@ Trainer::Trainer(const Workload& workload, int64_t batches)
 double Trainer::step() {
   const Tensor tokens = batches_[turn_++ % batches_.size()].transpose(0, 1);  // [B, T + 1], time-major
   const Tensor inputs = tokens.slice(1, {0, -1}), targets = tokens.slice(1, {1});
-  const LossResult result = model_.loss(inputs, targets, model_.initial_state(batch_));
-  optimizer_.zero_grad();
-  result.loss.backward();
+  optimizer_.zero_grad();  // first of all: the old gradients need not lie beside what forward makes
+  const SequenceOptions options{.recompute = recompute_, .final_state = false};
+  const Variable loss = model_.loss(inputs, targets, model_.initial_state(batch_), options).loss;
+  loss.backward();
   optimizer_.step(1e-3, {.clip_norm = 1.0});
-  return result.loss.value().item();
+  return loss.value().item();
 }
 
 }  // namespace carousel::bench

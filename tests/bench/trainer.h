@@ -20,6 +20,7 @@ class Trainer {
 
  private:
   int64_t batch_;
+  bool recompute_;
   Rng rng_;
   CharacterModel model_;
   AdamW optimizer_;

@@ -12,6 +12,7 @@ struct Workload {
   std::string name, model;
   int64_t vocabulary, steps, batch, hidden, layers;
   std::string options = "{}";  ///< of the layer, as JSON
+  bool recompute = false;      ///< SequenceOptions::recompute
 };
 
 /// Those on which we are set beside other frameworks.
