@@ -37,6 +37,19 @@ TEST_P(CharLmModels, TheSameSeedGivesTheSameNumbers) {
   EXPECT_EQ(losses[0], losses[1]);
 }
 
+TEST_P(CharLmModels, RecomputationGivesTheSameNumbers) {
+  std::vector<double> losses;
+  for (const bool recompute : {false, true}) {
+    Arguments options = {"--model", GetParam(), "--embedding", "16", "--layers", "3", "--steps", "10"};
+    options.insert(options.end(), {"--dropout", "0.2"});
+    if (recompute) options.emplace_back("--recompute");
+    ASSERT_EQ(train(text_, options).exit_code, 0);
+    EXPECT_EQ(info()["recompute"], recompute);
+    losses.push_back(log().back()["train_loss"].get<double>());
+  }
+  EXPECT_EQ(losses[0], losses[1]);
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, CharLmModels, ::testing::Values("rnn", "lstm", "gru", "ssm", "gpt", "decay"),
                          [](const ::testing::TestParamInfo<std::string>& kind) { return kind.param; });
 

@@ -24,8 +24,9 @@ struct Sizes {
 // A training loop as a user writes it: carried state, clipping, AdamW, now and then an evaluation.
 class Loop {
  public:
-  Loop(const std::string& kind, const Sizes& sizes)
+  Loop(const std::string& kind, const Sizes& sizes, bool recompute = false)
       : sizes_(sizes),
+        recompute_(recompute),
         rng_(1),
         model_({.model = kind,
                 .vocabulary_size = 20,
@@ -41,8 +42,8 @@ class Loop {
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
       const Tensor tokens = rng_.integers({sizes_.batch, sizes_.steps + 1}, 0, 20);
-      const LossResult result =
-          model_.loss(tokens.slice(1, {0, -1}), tokens.slice(1, {1}), state_, {.dropout_key = rng_.next_u64()});
+      const LossResult result = model_.loss(tokens.slice(1, {0, -1}), tokens.slice(1, {1}), state_,
+                                            {.dropout_key = rng_.next_u64(), .recompute = recompute_});
       optimizer_.zero_grad();
       result.loss.backward();
       optimizer_.step(1e-3, {.clip_norm = 1.0});
@@ -60,6 +61,7 @@ class Loop {
   }
 
   Sizes sizes_;
+  bool recompute_;
   Rng rng_;
   CharacterModel model_;
   AdamW optimizer_;
@@ -92,11 +94,13 @@ class SteadyStateOfEachKind : public testing::TestWithParam<std::string> {};
 TEST_P(SteadyStateOfEachKind, TwentyTrainingStepsAskForNoFreshMemory) {
   // Short steps, and ones long and wide enough for what kernels do block by block and with several threads.
   for (const Sizes& sizes : {Sizes{.batch = 3, .steps = 5, .width = 8}, Sizes{.batch = 4, .steps = 96, .width = 32}}) {
-    Loop loop(GetParam(), sizes);
-    loop.run(5);
-    const StorageStats before = storage_stats();
-    loop.run(20);
-    expect_no_growth(before, storage_stats());
+    for (const bool recompute : {false, true}) {
+      Loop loop(GetParam(), sizes, recompute);
+      loop.run(5);
+      const StorageStats before = storage_stats();
+      loop.run(20);
+      expect_no_growth(before, storage_stats());
+    }
   }
 }
 
