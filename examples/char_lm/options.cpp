@@ -156,7 +156,7 @@ Fields run_fields(TrainOptions& options) {
       {.name = "recompute",
        .target = &options.recompute,
        .help = "keep of each layer its input alone and make the rest again in backward: less memory, the same numbers, "
-               "about a quarter more time"},
+               "up to a third more time"},
       {.name = "out",
        .target = &options.out,
        .help = "folder for checkpoint and log",
