@@ -76,6 +76,12 @@ void show_gradients(const State& state, int64_t t, const SequenceOptions& option
   }
 }
 
+// [B, 0, H] with a history, none of a step of zeros: so that a backward from it reaches the parameters, with zeros.
+Variable no_outputs(const SequenceLayer& layer, int64_t batch) {
+  const StepResult one = layer.step(zeros({batch, layer.input_size()}, layer.dtype()), layer.initial_state(batch));
+  return slice(unsqueeze(one.output, 1), 1, {.stop = 0});
+}
+
 }  // namespace
 
 State reset_rows(const State& state, const Tensor& reset) {
@@ -122,7 +128,7 @@ State SequenceLayer::initial_state(int64_t batch) const {
 SequenceResult SequenceLayer::unroll(const Variable& x, const State& state, const SequenceOptions& options) const {
   check_sequence("unroll", *this, x, state, options);
   const int64_t steps = x.size(1);
-  if (steps == 0) return {zeros({x.size(0), 0, output_size()}, dtype()), state};
+  if (steps == 0) return {no_outputs(*this, x.size(0)), state};
   const Variables inputs = unbind(x, 1);
   Variables outputs;
   State now = state;

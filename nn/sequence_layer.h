@@ -82,8 +82,9 @@ class SequenceLayer : public Module {
   /// x_t [B, D], state -> (y_t [B, H], state). Throws ShapeError, ValueError or IndexError naming what does not fit.
   virtual StepResult step(const Variable& x_t, const State& state, const StepOptions& options = {}) const = 0;
 
-  /// x [B, T, D], state -> (y [B, T, H], state). T = 0 gives an empty output and the state as it came. What stands in x
-  /// behind the end of a row (`lengths`) does not matter, be it NaN. Throws as `step` does.
+  /// x [B, T, D], state -> (y [B, T, H], state). T = 0 gives an empty output, whose gradients are zero, and the state
+  /// as it came. What stands in x behind the end of a row (`lengths`) does not matter, be it NaN. Throws as `step`
+  /// does.
   virtual SequenceResult forward(const Variable& x, const State& state, const SequenceOptions& options = {}) const;
 
   /// forward of x.rows(). A layer that begins with a product may multiply the table instead where that is shorter.

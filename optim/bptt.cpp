@@ -13,8 +13,9 @@ namespace {
 
 constexpr uint64_t later_part = uint64_t{1} << 62;  // a use of the dropout key: no layer's
 
+// Steps after steps, time-major in memory, as layers read them.
 Tensor joined(const Tensor& before, const Tensor& after) {
-  return concatenate(std::array<Tensor, 2>{before, after}, 1);
+  return concatenate(std::array<Tensor, 2>{before.transpose(0, 1), after.transpose(0, 1)}, 0).transpose(0, 1);
 }
 
 // A mask where nobody gave one.

@@ -55,19 +55,20 @@ struct BpttResult {
 /// `forward` of the next T <= k1 steps, inputs [B, T, ..], such that a loss of its output sends its gradient back k2
 /// steps from the last one:
 ///
-///   h_{t-k2} = what was computed there, a constant;  h_s = f(x_s, h_{s-1}) for s = t-k2+1 .. t;  output = y_{t-T+1 ..
-///   t}.
+///   h_{t-k2} = what was computed there, a constant;  h_s = f(x_s, h_{s-1}) for s = t-k2+1 .. t;  output = y_{t-T+1} ..
+///   y_t.
 ///
-/// With k2 > k1 the k2 - k1 steps before are read again, since an update has changed the parameters in between: all
-/// h_s are of the present ones, and the constant is that of the last time it was computed. With k2 = k1 nothing is read
-/// twice, nothing is copied, and it is model.forward of the carried state. Memory grows with k2, not with the text. A
-/// gradient also reaches a memory.start that requires one, as long as the window begins there; a history behind it is
-/// walked once, as any. A call with fewer steps than k1 goes
+/// With k2 > k1 the k2 - k1 steps before are read again, since an update has changed the parameters in between: every
+/// h_s is that of the present ones, and the constant the one that was computed last. With k2 = k1 nothing is read twice
+/// and nothing copied: it is model.forward of the carried state. Backward saves what the model's does for k2 steps,
+/// whatever the text's length. A memory.start that requires a gradient gets it as long as windows begin there; it must
+/// be a leaf, since a history behind it would be walked by more than one backward. A call with fewer steps than k1 goes
 /// back by as much less than k2.
 ///
 /// options.reset, bool [B, T], says where texts begin: no gradient passes there. options.dropout_key is drawn anew for
-/// each call. options.visitor counts steps from the window's beginning. Throws ValueError for lengths that make no
-/// sense, and for options.lengths (mark targets as ignored instead); ShapeError; and as the model does.
+/// each call. options.visitor counts steps from the window's beginning. Throws ValueError for a config that makes no
+/// sense, more steps than it allows, and options.lengths (mark targets as ignored instead); ShapeError for a mask that
+/// does not fit; and what the model throws.
 BpttResult forward_truncated(const StatefulModel& model, const Tensor& inputs, const BpttMemory& memory,
                              const BpttConfig& config, const SequenceOptions& options = {});
 

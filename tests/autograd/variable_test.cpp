@@ -193,5 +193,69 @@ TEST(Variable, EmptyTensorsHaveEmptyGradients) {
   EXPECT_EQ(x.grad().shape(), (Shape{0, 3}));
 }
 
+// log(exp(a) + exp(b)), as a whole or in pairs.
+TEST(LogSumExp, OverNothingButMinusInfinityPoisonsNoGradientHoweverItIsNested) {  // HD-02
+  const double inf = INFINITY;
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    const Variable x = Variable::parameter(Tensor::from({-inf, -inf}, {2}, dtype));
+    const Variable two = Variable::parameter(Tensor::scalar(2, dtype));
+    const auto expect = [&x, &two](const Variable& z) {
+      EXPECT_EQ(z.value().item(), 2);
+      z.backward();
+      EXPECT_TRUE(identical(x.grad(), zeros({2}, x.dtype())));
+      EXPECT_EQ(two.grad().item(), 1);
+      for (Variable each : {x, two}) each.zero_grad();
+    };
+    const Variable y = logsumexp(x, 0);
+    EXPECT_EQ(y.value().item(), -inf);
+    expect(logsumexp(stack(Variables{y, two}, 0), 0));
+    const Variable again = logsumexp(x, 0);
+    // exp(2) and its logarithm are rounded: 1e-6 of numbers below 8 at most.
+    const Variable by_hand = log(exp(again) + exp(two));
+    EXPECT_NEAR(by_hand.value().item(), 2, 1e-6);
+    by_hand.backward();
+    EXPECT_TRUE(identical(x.grad(), zeros({2}, dtype)));
+    EXPECT_NEAR(two.grad().item(), 1, 1e-6);
+    for (Variable each : {x, two}) each.zero_grad();
+    expect(logsumexp(concatenate(Variables{x, unsqueeze(two, 0)}, 0), 0));
+    const Variable rows = Variable::parameter(Tensor::from({1, 2, -inf, -inf}, {2, 2}, dtype));
+    const Variable of_rows = logsumexp(rows, -1);
+    EXPECT_NEAR(of_rows.value().select(0, 0).item(), 2.313262, 1e-6);
+    EXPECT_EQ(of_rows.value().select(0, 1).item(), -inf);
+    sum(of_rows).backward();
+    EXPECT_TRUE(identical(rows.grad().select(0, 1), zeros({2}, dtype)));
+    EXPECT_NEAR(rows.grad().select(0, 0).select(0, 1).item(), 1 / (1 + std::exp(-1.0)), 1e-6);
+  }
+}
+
+TEST(LogSumExp, NoWayOfASoftmaxOverMinusInfinityMakesANan) {  // HD-02, HD-03
+  const Variable rows = Variable::parameter(Tensor::from({1, 2, -INFINITY, -INFINITY}, {2, 2}));
+  for (const auto& function :
+       {+[](const Variable& x) { return softmax(x, -1); }, +[](const Variable& x) { return log_softmax(x, -1); },
+        +[](const Variable& x) { return logsumexp(x, -1); }}) {
+    Variable(rows).zero_grad();
+    const Variable y = function(rows);
+    y.backward(ones(y.shape()));
+    EXPECT_TRUE(all_finite(rows.grad()));
+    EXPECT_FALSE(any(isnan(y.value())));
+  }
+}
+
+// HD-07, backwards: what may be reduced gives gradients of the tensor's own shape.
+TEST(Variable, ReductionsOfEmptyTensorsHaveEmptyGradients) {
+  for (const Shape& shape : {Shape{0, 3}, Shape{2, 0}}) {
+    const Variable x = Variable::parameter(zeros(shape));
+    const int axis = shape[0] == 0 ? 1 : 0;  // the one that is not empty
+    for (const Variable& y : {sum(x), sum(x, {0}), sum(x, {1}), mean(x), max(x, axis), min(x, axis), logsumexp(x, axis),
+                              softmax(x, 0), softmax(x, 1)}) {
+      Variable(x).zero_grad();
+      y.backward(ones(y.shape()));
+      EXPECT_EQ(x.grad().shape(), shape) << to_string(y.op());
+    }
+    EXPECT_THROW(max(x, 1 - axis), ShapeError);
+    EXPECT_THROW(min(x, 1 - axis), ShapeError);
+  }
+}
+
 }  // namespace
 }  // namespace carousel

@@ -270,6 +270,13 @@ TEST_F(CharLm, TrainsOnTheLeastThatIsEnough) {
   EXPECT_EQ(code(50, "1"), 1);
 }
 
+TEST_F(CharLm, AValidationPartShorterThanABatchIsReadWhole) {  // HD-20
+  const std::string text = write("text.txt", repeated("abcde\n", 500));
+  const Arguments sizes{"--seq-length", "50", "--batch-size", "50", "--steps", "3", "--split", "0.9"};
+  EXPECT_EQ(train(text, sizes).exit_code, 0);
+  EXPECT_TRUE(log().back().contains("val_loss"));
+}
+
 TEST_F(CharLm, SaysWhenThereIsNoValidation) {
   const ProgramResult result = train(text_, {"--split", "1"});
   EXPECT_EQ(result.exit_code, 0);

@@ -47,7 +47,9 @@ TEST(CrossEntropy, ACommonOffsetChangesNothingHoweverBig) {  // HD-01
 }
 
 TEST(CrossEntropy, ExtremeLogitsAreExact) {  // HD-01
-  EXPECT_EQ(score({1000, 0}, 0).loss, 0);
+  const Scored right = score({1000, 0}, 0);
+  EXPECT_EQ(right.loss, 0);
+  EXPECT_EQ(right.gradient, (std::vector<float>{0, 0}));
   const Scored wrong = score({1000, 0}, 1);
   EXPECT_EQ(wrong.loss, 1000);
   EXPECT_EQ(wrong.gradient, (std::vector<float>{1, -1}));

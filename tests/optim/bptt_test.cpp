@@ -67,13 +67,12 @@ TEST(Bptt, AGradientReachesTheStartAsLongAsTheWindowBeginsThere) {
   const Variable start = Variable::parameter(ones({1, 1}, DType::float64));
   BpttMemory memory{.start = fading_from(start)};
   std::vector<double> reached;
-  for (int t = 0; t < 4; ++t) {
+  for (int t = 0; t < 2; ++t) {
     const BpttResult result = forward_truncated(layer, nothing(1), memory, {.update_every = 1, .back = 2});
     sum(result.output).backward();
     reached.push_back(start.grad().item());
     Variable(start).zero_grad();
     memory = result.memory;
-    if (t == 1) break;
   }
   EXPECT_EQ(reached, (std::vector<double>{0.5, 0.25}));
   sum(forward_truncated(layer, nothing(1), memory, {.update_every = 1, .back = 2}).output).backward();

@@ -2,6 +2,7 @@
 
 #include <carousel/optim/adam.h>
 #include <carousel/optim/clip.h>
+#include <carousel/optim/sgd.h>
 #include <carousel/tensor/compare.h>
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/factory.h>
@@ -45,6 +46,20 @@ TEST(ClipGradNorm, HugeGradientsDoNotOverflow) {  // HD-04 (a)
   const auto parameters = with_gradients(std::vector<Tensor>(100, full({1}, 1e20)));
   EXPECT_NEAR(clip_grad_norm(parameters, 1), 1e21, 1e15);  // 1e20 in float has seven digits
   for (const NamedParameter& parameter : parameters) EXPECT_NEAR(parameter.variable.grad().item(), 0.1, 1e-7);
+}
+
+TEST(ClipGradNorm, InTheStepItIsTheSameForHugeGradientsAndForThoseThatAreNotFinite) {  // HD-04
+  const auto parameters = with_gradients(std::vector<Tensor>(100, full({1}, 1e20)));
+  Sgd optimizer(parameters, {});
+  EXPECT_NEAR(optimizer.step(1, {.clip_norm = 1}), 1e21, 1e15);
+  for (const NamedParameter& parameter : parameters) EXPECT_NEAR(parameter.variable.value().item(), 0.9, 1e-6);
+  for (const double bad : {double{INFINITY}, double{NAN}}) {
+    std::vector<Tensor> before;
+    for (const NamedParameter& parameter : parameters) before.push_back(parameter.variable.value().clone());
+    Variable(parameters[37].variable).set_grad(full({1}, bad));
+    expect_error<ValueError>([&] { optimizer.step(1, {.clip_norm = 1}); }, {"finite", "'p37'"});
+    for (size_t i = 0; i < 100; ++i) EXPECT_TRUE(identical(parameters[i].variable.value(), before[i])) << i;
+  }
 }
 
 TEST(ClipGradNorm, DoublesWhoseSquaresOverflowAreClippedToo) {

@@ -103,12 +103,19 @@ TEST(Reduce, AnExpandedViewCountsEveryCopy) {
 
 TEST(Reduce, FloatSumsDoNotDrift) {  // HD-36 b, c
   const Tensor symmetric = (arange(4096000).to(DType::float64) - 2047999.5).to(DType::float32);
-  EXPECT_NEAR(sum(symmetric).item(), 0, 1);
-  EXPECT_NEAR(sum(symmetric.reshape({4096, 1000}), {0, 1}).item(), 0, 1);
   const Tensor tenths = full({1392640}, 0.1);
-  EXPECT_NEAR(sum(tenths).item(), 139264.0, 0.1);
-  EXPECT_NEAR(sum(tenths.reshape({1392640, 1}).expand({1392640, 2}), {0}).data<float>()[1], 139264.0, 0.1);
-  EXPECT_NEAR(mean(tenths).item(), 0.1, 1e-8);  // half a unit in the last place of 0.1f is 3.7e-9
+  const test::RestoreThreads restore;
+  for (const int count : {1, 2, 6}) {
+    set_threads(count);
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      EXPECT_EQ(sum(symmetric).item(), 0);
+      EXPECT_EQ(sum(tenths).item(), sum(full({1392640}, 0.1)).item());
+    }
+    EXPECT_NEAR(sum(symmetric.reshape({4096, 1000}), {0, 1}).item(), 0, 1);
+    EXPECT_NEAR(sum(tenths).item(), 139264.0, 0.1);
+    EXPECT_NEAR(sum(tenths.reshape({1392640, 1}).expand({1392640, 2}), {0}).data<float>()[1], 139264.0, 0.1);
+    EXPECT_NEAR(mean(tenths).item(), 0.1, 1e-8);  // half a unit in the last place of 0.1f is 3.7e-9
+  }
 }
 
 TEST(Reduce, TheThreadCountChangesNoBit) {

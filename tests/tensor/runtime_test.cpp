@@ -12,6 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -175,6 +179,61 @@ TEST(Threads, ProductsInUserThreadsAreRight) {  // HD-38
   other.join();
   EXPECT_EQ(right[0] + right[1], 20);
 }
+
+#if !defined(CAROUSEL_SANITIZED)  // a sanitizer takes its own time
+// Threads of this process that run or could, but for the one that asks.
+int runnable_threads() {
+  int runnable = -1;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(task.path() / "stat");
+    std::string stat;
+    std::getline(file, stat);  // "id (name) state ..."; empty when the thread has ended
+    const size_t name_end = stat.rfind(')');
+    runnable += name_end != std::string::npos && stat[name_end + 2] == 'R' ? 1 : 0;
+  }
+  return runnable;
+}
+
+TEST(Threads, ProductsInTwoUserThreadsNeitherCrowdTheProcessorsNorTakeLonger) {  // HD-38
+  const test::RestoreThreads restore;
+  set_threads(2);
+  const Tensor a = integers(512), expected = matmul(a, a);
+  const auto fifty = [&] {
+    bool right = true;
+    for (int i = 0; i < 50; ++i) right = right && identical(matmul(a, a), expected);
+    EXPECT_TRUE(right);
+  };
+  const auto seconds = [](const auto& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  const auto together = [&fifty] {
+    std::thread other(fifty);
+    fifty();
+    other.join();
+  };
+  double ratio = INFINITY;
+  for (int attempt = 0; attempt < 20 && ratio > 1.2; ++attempt) {  // others use the machine too
+    const double one_after_another = seconds(fifty) + seconds(fifty);
+    const double at_once = seconds(together);
+    EXPECT_LE(at_once, 10);
+    ratio = std::min(ratio, at_once / one_after_another);
+  }
+  EXPECT_LE(ratio, 1.2);
+
+  std::atomic<bool> done = false;
+  std::thread observer([&done] {
+    while (!done) {
+      EXPECT_LE(runnable_threads(), 4);  // for two processors
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  together();
+  done = true;
+  observer.join();
+}
+#endif
 
 TEST(Threads, ABlasWithItsOwnPoolFollowsTheThreadCount) {
   const bool own_threads = kernels::blas_name().find("(pthread)") != std::string::npos;
