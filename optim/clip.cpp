@@ -1,5 +1,6 @@
 #include <carousel/optim/clip.h>
 
+#include <carousel/tensor/compare.h>
 #include <carousel/tensor/dispatch.h>
 #include <carousel/tensor/elementwise.h>
 #include <carousel/tensor/kernels/norm.h>
@@ -53,7 +54,8 @@ void clip_grad_value(const std::vector<NamedParameter>& parameters, double limit
                     limit);
   for (const NamedParameter& parameter : parameters) {
     Variable variable = parameter.variable;
-    if (const Tensor gradient = variable.grad(); gradient.defined()) variable.set_grad(clamp(gradient, -limit, limit));
+    const Tensor gradient = variable.grad();
+    if (gradient.defined() && all_finite(gradient)) variable.set_grad(clamp(gradient, -limit, limit));
   }
 }
 

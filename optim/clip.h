@@ -12,7 +12,8 @@ double clip_grad_norm(const std::vector<NamedParameter>& parameters, double limi
 /// The factor of clip_grad_norm for gradients of that norm: min(1, limit / (norm + 1e-6)), and 1 when the norm is not
 /// finite.
 double clip_factor(double norm, double limit);
-/// Clamps every element of every gradient to [-limit, limit]; NaN stays. Throws as clip_grad_norm.
+/// Clamps every element of every gradient to [-limit, limit]. A gradient that holds NaN or an infinity is not touched:
+/// clamped, an overflow would look like a large gradient, where the step is to be refused. Throws as clip_grad_norm.
 void clip_grad_value(const std::vector<NamedParameter>& parameters, double limit);
 /// The joint 2-norm of all gradients; parameters without one count nothing.
 double grad_norm(const std::vector<NamedParameter>& parameters);

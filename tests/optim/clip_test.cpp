@@ -104,6 +104,16 @@ TEST(ClipGradValue, ClampsEveryElement) {
   EXPECT_EQ(parameters[0].variable.grad().to_vector<float>(), (std::vector<float>{-5, 0.5, 5}));
 }
 
+TEST(ClipGradValue, LeavesWhatIsNotFiniteSoThatTheStepIsRefused) {  // HD-04, by value
+  for (const double bad : {double{INFINITY}, double{NAN}}) {
+    const auto parameters = with_gradients({Tensor::from({7, 7}, {2}), Tensor::from({7, bad}, {2})});
+    clip_grad_value(parameters, 5);
+    Sgd optimizer(parameters, {});
+    expect_error<ValueError>([&] { optimizer.step(1e-3); }, {"finite", "'p1'"});
+    EXPECT_TRUE(identical(parameters[0].variable.value(), ones({2})));
+  }
+}
+
 TEST(Clip, SkipsParametersWithoutGradientAndRefusesSillyLimits) {
   const std::vector<NamedParameter> none = {{"p", Variable::parameter(ones({1}))}};
   EXPECT_EQ(clip_grad_norm(none, 1), 0);
