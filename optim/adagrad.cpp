@@ -1,7 +1,8 @@
 #include <carousel/optim/adagrad.h>
 
-#include <carousel/tensor/elementwise.h>
+#include <carousel/tensor/dispatch.h>
 #include <carousel/tensor/factory.h>
+#include <carousel/tensor/kernels/root_step.h>
 
 #include <cmath>
 
@@ -27,10 +28,17 @@ Optimizer::Slots Adagrad::make_slots(const Tensor& parameter) const {
 }
 
 void Adagrad::update(Tensor& parameter, const ScaledGradient& gradient, Slots& slots, const Update& update) const {
-  const Tensor direction = with_decay(gradient, parameter, update);
-  Tensor& sum_of_squares = slots.front().second;
-  add_(sum_of_squares, square(direction));
-  sub_(parameter, direction / (sqrt(sum_of_squares) + config_.eps) * update.lr);
+  const kernels::RootStep constants{.lr = update.lr,
+                                    .keep = 1,
+                                    .add = 1,
+                                    .eps = config_.eps,
+                                    .weight_decay = update.weight_decay,
+                                    .gradient_factor = gradient.factor};
+  dispatch_floating("Adagrad", parameter.dtype(), [&](auto type) {
+    using T = decltype(type);
+    kernels::root_step(parameter.numel(), constants, gradient.unscaled.data<T>(), parameter.mutable_data<T>(),
+                       slots.front().second.mutable_data<T>(), static_cast<T*>(nullptr));
+  });
 }
 
 }  // namespace carousel

@@ -63,11 +63,6 @@ std::vector<Optimizer::Entry>& Optimizer::entries() const {
 
 Tensor Optimizer::ScaledGradient::scaled() const { return factor == 1 ? unscaled : unscaled * factor; }
 
-Tensor Optimizer::with_decay(const ScaledGradient& gradient, const Tensor& parameter, const Update& update) {
-  const Tensor scaled = gradient.scaled();
-  return update.weight_decay == 0 ? scaled : scaled + parameter * update.weight_decay;
-}
-
 // The joint norm of all gradients; one that is finite tells that they all are.
 double Optimizer::checked_norm() const {
   const double norm = grad_norm(parameters_);

@@ -63,9 +63,6 @@ class Optimizer {
     int64_t number;  ///< of this parameter's updates, from 1: those that it was left out of do not count
   };
 
-  /// gradient + decay parameter: decay that goes through the gradient.
-  static Tensor with_decay(const ScaledGradient& gradient, const Tensor& parameter, const Update& update);
-
   /// Throws ValueError for no parameters, one that is there twice, and a decay or scale that is negative or not finite.
   explicit Optimizer(std::vector<ParameterGroup> groups);
   /// `groups`, for a constructor that takes them and a configuration: throws ValueError unless the latter's decay is 0,

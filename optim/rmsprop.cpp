@@ -1,7 +1,8 @@
 #include <carousel/optim/rmsprop.h>
 
-#include <carousel/tensor/elementwise.h>
+#include <carousel/tensor/dispatch.h>
 #include <carousel/tensor/factory.h>
+#include <carousel/tensor/kernels/root_step.h>
 
 #include <cmath>
 
@@ -33,17 +34,19 @@ Optimizer::Slots Rmsprop::make_slots(const Tensor& parameter) const {
 }
 
 void Rmsprop::update(Tensor& parameter, const ScaledGradient& gradient, Slots& slots, const Update& update) const {
-  Tensor direction = with_decay(gradient, parameter, update);
-  Tensor& mean_square = slots[0].second;
-  mul_(mean_square, config_.alpha);
-  add_(mean_square, square(direction) * (1 - config_.alpha));
-  direction = direction / (sqrt(mean_square) + config_.eps);
-  if (config_.momentum > 0) {
-    Tensor& velocity = slots[1].second;
-    mul_(velocity, config_.momentum);
-    direction = add_(velocity, direction);
-  }
-  sub_(parameter, direction * update.lr);
+  const kernels::RootStep constants{.lr = update.lr,
+                                    .keep = config_.alpha,
+                                    .add = 1 - config_.alpha,
+                                    .eps = config_.eps,
+                                    .momentum = config_.momentum,
+                                    .weight_decay = update.weight_decay,
+                                    .gradient_factor = gradient.factor};
+  dispatch_floating("Rmsprop", parameter.dtype(), [&](auto type) {
+    using T = decltype(type);
+    T* const velocity = config_.momentum > 0 ? slots[1].second.mutable_data<T>() : nullptr;
+    kernels::root_step(parameter.numel(), constants, gradient.unscaled.data<T>(), parameter.mutable_data<T>(),
+                       slots[0].second.mutable_data<T>(), velocity);
+  });
 }
 
 }  // namespace carousel

@@ -30,7 +30,8 @@ Optimizer::Slots Sgd::make_slots(const Tensor& parameter) const {
 }
 
 void Sgd::update(Tensor& parameter, const ScaledGradient& gradient, Slots& slots, const Update& update) const {
-  Tensor direction = with_decay(gradient, parameter, update);
+  Tensor direction = gradient.scaled();
+  if (update.weight_decay != 0) direction = direction + parameter * update.weight_decay;
   if (config_.momentum > 0) {
     Tensor& velocity = slots.front().second;
     mul_(velocity, config_.momentum);

@@ -3,6 +3,7 @@
 #include <carousel/tensor/kernels/adam.h>
 #include <carousel/tensor/kernels/dropout.h>
 #include <carousel/tensor/kernels/norm.h>
+#include <carousel/tensor/kernels/root_step.h>
 
 #include <algorithm>
 
@@ -47,6 +48,45 @@ TYPED_TEST(TrainingKernels, AdamsFirstStepHasTheSizeOfTheRate) {
   adam(1, {.lr = 0.25, .beta1 = 0.9, .beta2 = 0.999, .eps = 0, .weight_decay = 0.5, .decoupled = true, .step = 1}, &g,
        &w, &m, &v);
   EXPECT_NEAR(w, 1 - 0.25 * 0.5 + 0.25, 8 * rounding<T>);
+}
+
+TYPED_TEST(TrainingKernels, RootStepEqualsItsFormula) {
+  using T = TypeParam;
+  for_each_target([] {
+    for (const auto& [n, with_velocity] : {std::pair<int64_t, bool>{77, false}, {77, true}, {100001, true}}) {
+      auto w = random_numbers<T>(n, 1), v = std::vector<T>(n), u = std::vector<T>(n);
+      auto plain_w = w, plain_v = v, plain_u = u;
+      for (uint32_t step = 1; step <= 5; ++step) {
+        const auto g = random_numbers<T>(n, 10 + step);
+        const RootStep s{.lr = 0.01,
+                         .keep = 0.95,
+                         .add = 0.05,
+                         .eps = 1e-8,
+                         .momentum = 0.9,
+                         .weight_decay = n == 77 ? 0.1 : 0,  // of very many sums g + decay w, some cancel
+                         .gradient_factor = 0.3};
+        root_step(n, s, g.data(), w.data(), v.data(), with_velocity ? u.data() : nullptr);
+        plain::root_step(n, s, g.data(), plain_w.data(), plain_v.data(), with_velocity ? plain_u.data() : nullptr);
+      }
+      // Directions are at most 1 / sqrt(0.05) = 4.5, velocities five of them, of six roundings each; weights are up to
+      // 5, round once a step and take a hundredth of that.
+      EXPECT_LE(largest_difference(w, plain_w), 5 * (5 + 0.01 * 5 * 4.5 * 6) * rounding<T>);
+      EXPECT_LE(largest_difference(u, plain_u), 5 * 4.5 * 6 * rounding<T>);
+      EXPECT_LE(largest_difference(v, plain_v), 5 * 4 * rounding<T>);
+    }
+  });
+}
+
+TYPED_TEST(TrainingKernels, RootStepDoesNotDependOnTheThreadCount) {
+  using T = TypeParam;
+  const int64_t n = 100001;
+  const auto g = random_numbers<T>(n, 2);
+  expect_same_for_every_thread_count([&] {
+    auto w = random_numbers<T>(n, 1), v = std::vector<T>(n, T{1}), u = std::vector<T>(n, T{0.5});
+    root_step(n, {.lr = 0.1, .keep = 1, .add = 1, .eps = 1e-10, .momentum = 0.9}, g.data(), w.data(), v.data(),
+              u.data());
+    return std::vector{w, v, u};
+  });
 }
 
 TYPED_TEST(TrainingKernels, SumOfSquaresAndScaleEqualTheirPlainTwins) {
