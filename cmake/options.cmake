@@ -1,5 +1,6 @@
 option(CAROUSEL_PROGRAMS "Build the example programs" ${PROJECT_IS_TOP_LEVEL})
 option(CAROUSEL_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(CAROUSEL_FUZZERS "Build the fuzzers (clang; CAROUSEL_SANITIZE with fuzzer-no-link)" OFF)
 option(CAROUSEL_WERROR "Warnings in our own code are errors" OFF)
 set(CAROUSEL_BLAS "openmp" CACHE STRING "Which OpenBLAS: openmp, serial, or none (plain products, slow)")
 set_property(CACHE CAROUSEL_BLAS PROPERTY STRINGS openmp serial none)

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "char_lm/baselines.h"
 #include "char_lm/checkpoints.h"
 #include "char_lm/corpus.h"
 #include "char_lm/options.h"
@@ -91,6 +92,7 @@ int eval(const EvalOptions& options) {
                part.bits_per_character, part.characters);
   }
   if (recall) fmt::print("{}\n", to_string(*recall));
+  if (corpus.validation.numel() >= 2) fmt::print("{}\n", to_string(baselines_of(corpus, corpus.validation)));
   return 0;
 }
 

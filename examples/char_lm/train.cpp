@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstring>
 
+#include "char_lm/baselines.h"
 #include "char_lm/interrupt.h"
 #include "char_lm/run.h"
 #include "common/numbers.h"
@@ -40,7 +41,11 @@ void print_beginning(const Run& run, const TrainOptions& options) {
   fmt::print("text: {}\n", options.text.empty() ? "stories (embedded)" : options.text);
   fmt::print("{} parameters, {} symbols; {} characters to learn from, {} for validation\n", run.parameter_count(),
              corpus.vocabulary.size(), corpus.train.numel(), corpus.validation.numel());
-  if (corpus.validation.numel() < 2) tell("note: too few characters for a validation: there is none");
+  if (corpus.validation.numel() < 2) {
+    tell("note: too few characters for a validation: there is none");
+  } else {
+    fmt::print("{}\n", to_string(baselines_of(corpus, corpus.validation)));
+  }
   if (run.step() > 0) fmt::print("going on after step {}\n", run.step());
 }
 
