@@ -10,13 +10,11 @@
 #include <filesystem>
 #include <limits>
 
+#include "common/option_values.h"
+
 namespace carousel::examples {
 
 namespace {
-
-std::string value_text(const Field& field) {
-  return std::visit([](const auto* value) { return fmt::format("{}", *value); }, field.target);
-}
 
 // Two lists of the same record: what `given` does not name goes over.
 void take_over(const Fields& from, const Fields& to, const Given& given) {

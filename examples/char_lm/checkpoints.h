@@ -37,7 +37,7 @@ void keep_as(const std::string& path, const std::string& other);
 void keep_latest(const std::string& folder, int64_t step, int64_t count);
 
 /// The folder that --resume names, or --out beside nanoGPT's --init-from resume; empty when there is neither.
-std::string folder_to_resume(const std::vector<std::string>& arguments);
+std::string folder_to_resume(const std::vector<std::string>& arguments, const Config& config);
 /// The options of the run in a folder, with its newest checkpoint that can be read as `start`; a damaged one is told
 /// of. Without any the options say only which folder was asked for.
 TrainOptions resumed_options(const std::string& folder);

@@ -21,12 +21,22 @@ Field json_field(bool& target, const std::string& remark = "") {
   return {.name = "json", .target = &target, .help = "print one JSON object" + remark};
 }
 
-Command train_command(TrainOptions& options, const std::string& program) {
+constexpr const char* examples_of_training =
+    "Examples:\n"
+    "  char_lm train --text book.txt --out book\n"
+    "  char_lm train --text book.txt --model lstm --layers 2 --dropout 0.2 --out large\n"
+    "  char_lm train --config book/config.json --lr 1e-3 --out slower\n"
+    "  char_lm train --resume book --steps 6000\n";
+
+Command train_command(TrainOptions& options, const Config& config, const std::string& program) {
+  Strangers strangers = strangers_to_train();
+  strangers.merge(options_of_other_kinds(options));
   return {.name = "train",
-          .help = "Learn a text; writes checkpoint and log.jsonl to a folder",
-          .footer = kinds_of_model() + "\n" + list_of_presets(),
+          .help = "Learn a text; writes checkpoints, log.jsonl and config.json to a folder",
+          .footer = kinds_of_model() + "\n" + list_of_presets() + "\n" + examples_of_training,
           .groups = option_groups(options),
-          .strangers = strangers_to_train(),
+          .strangers = strangers,
+          .config = &config,
           .check = [&options](const Given& given) { settle(options, given); },
           .run = [&options, program] { return train(options, program); }};
 }
@@ -64,11 +74,20 @@ Command replay_command(ReplayOptions& options) {
           .run = [&options] { return replay(options); }};
 }
 
+// What --config names; it may choose the kind of model, and with that which options there are.
+Config config_of(const std::vector<std::string>& arguments) {
+  std::string none;
+  const std::string path = peek_option(arguments, {}, config_field(none));
+  return path.empty() ? Config() : read_config(path);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return report_errors("char_lm", [&] {
-    TrainOptions train_options = default_train_options({argv + 1, argv + argc});
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    const Config config = !arguments.empty() && arguments.front() == "train" ? config_of(arguments) : Config();
+    TrainOptions train_options = default_train_options(arguments, config);
     SampleOptions sample_options;
     EvalOptions eval_options;
     InfoOptions info_options;
@@ -76,8 +95,8 @@ int main(int argc, char** argv) {
     const Program program{
         .name = "char_lm",
         .help = "Character models: learn a text, write, measure",
-        .commands = {train_command(train_options, argv[0]), sample_command(sample_options), eval_command(eval_options),
-                     info_command(info_options), replay_command(replay_options)}};
+        .commands = {train_command(train_options, config, argv[0]), sample_command(sample_options),
+                     eval_command(eval_options), info_command(info_options), replay_command(replay_options)}};
     return run_program(program, argc, argv);
   });
 }

@@ -1,15 +1,9 @@
 #include "char_lm/options.h"
 
-#include <carousel/nn/init.h>
 #include <carousel/optim/make_optimizer.h>
 
-#include <cmath>
-#include <filesystem>
-
 #include "char_lm/checkpoints.h"
-#include "common/numbers.h"
 #include "common/presets.h"
-#include "common/text.h"
 
 namespace carousel::examples {
 
@@ -37,66 +31,59 @@ Fields model_fields(TrainOptions& options) {
   return result;
 }
 
-Fields training_fields(TrainOptions& options) {
-  constexpr double many = 1e12;
+namespace {
+
+constexpr double many = 1e12;
+
+Fields window_fields(TrainOptions& options) {
   return {{.name = "seq_length",
            .target = &options.seq_length,
-           .help = "symbols of a window",
+           .help = "symbols of a window, through which gradients flow back",
            .minimum = 1,
            .maximum = 1 << 20,
            .aliases = {"block_size"}},
           {.name = "batch_size",
            .target = &options.batch_size,
-           .help = "streams read side by side",
+           .help = "windows of one update, read side by side",
            .minimum = 1,
            .maximum = 1 << 20},
           {.name = "steps",
            .target = &options.steps,
-           .help = "updates",
+           .help = "updates of the weights",
            .minimum = 1,
            .maximum = many,
            .aliases = {"max_iters"}},
-          {.name = "optimizer",
+          {.name = "gradient_accumulation_steps",
+           .target = &options.gradient_accumulation_steps,
+           .help = "windows whose mean gradient makes a step",
+           .minimum = 1,
+           .maximum = 1 << 20},
+          {.name = "windows",
+           .target = &options.windows,
+           .help = "where a window begins: at the end of the last, whose state is carried on, or anywhere",
+           .choices = {"contiguous", "random"}}};
+}
+
+Fields optimizer_fields(TrainOptions& options) {
+  return {{.name = "optimizer",
            .target = &options.optimizer,
            .help = "how gradients change weights",
            .choices = optimizer_names()},
-          {.name = "schedule",
-           .target = &options.schedule,
-           .help = "how the learning rate falls",
-           .choices = {"cosine", "constant", "step", "exponential"}},
-          {.name = "lr",
-           .target = &options.lr,
-           .help = "learning rate",
+          {.name = "weight_decay",
+           .target = &options.weight_decay,
+           .help = "of matrices only",
            .minimum = 0,
-           .maximum = 100,
-           .aliases = {"learning_rate"}},
-          {.name = "min_lr",
-           .target = &options.min_lr,
-           .help = "below which no schedule goes; without it, lr / 20",
+           .maximum = 10},
+          {.name = "grad_clip",
+           .target = &options.grad_clip,
+           .help = "largest joint norm of all gradients; 0: no limit",
            .minimum = 0,
-           .maximum = 100},
-          {.name = "warmup",
-           .target = &options.warmup,
-           .help = "steps of linear warm-up; without it, 100 or a tenth of a short run",
+           .maximum = 1e9},
+          {.name = "grad_clip_value",
+           .target = &options.grad_clip_value,
+           .help = "largest element of a gradient, as char-rnn's -grad_clip; 0: no limit",
            .minimum = 0,
-           .maximum = many,
-           .aliases = {"warmup_iters"}},
-          {.name = "lr_decay_factor",
-           .target = &options.lr_decay_factor,
-           .help = "schedules step and exponential: what the rate is multiplied with",
-           .minimum = 1e-9,
-           .maximum = 1,
-           .aliases = {"learning_rate_decay"}},
-          {.name = "lr_decay_every",
-           .target = &options.lr_decay_every,
-           .help = "steps that this takes (in torch-rnn: passes)",
-           .minimum = 1,
-           .maximum = many},
-          {.name = "lr_decay_after",
-           .target = &options.lr_decay_after,
-           .help = "schedule step: steps before the first time; without it, lr_decay_every",
-           .minimum = 0,
-           .maximum = many},
+           .maximum = 1e9},
           {.name = "momentum",
            .target = &options.momentum,
            .help = "sgd and rmsprop: memory of the direction",
@@ -116,43 +103,74 @@ Fields training_fields(TrainOptions& options) {
            .target = &options.beta2,
            .help = "adam and adamw: memory of the square",
            .minimum = 0,
-           .maximum = 0.999999},
-          {.name = "weight_decay",
-           .target = &options.weight_decay,
-           .help = "of matrices only",
+           .maximum = 0.999999}};
+}
+
+Fields schedule_fields(TrainOptions& options) {
+  return {{.name = "lr",
+           .target = &options.lr,
+           .help = "learning rate",
            .minimum = 0,
-           .maximum = 10},
-          {.name = "grad_clip",
-           .target = &options.grad_clip,
-           .help = "largest joint norm of all gradients; 0: no limit",
+           .maximum = 100,
+           .aliases = {"learning_rate"}},
+          {.name = "schedule",
+           .target = &options.schedule,
+           .help = "how the learning rate falls",
+           .choices = {"cosine", "constant", "step", "exponential"}},
+          {.name = "warmup",
+           .target = &options.warmup,
+           .help = "steps of linear warm-up; without it, 100 or a tenth of a short run",
            .minimum = 0,
-           .maximum = 1e9},
-          {.name = "grad_clip_value",
-           .target = &options.grad_clip_value,
-           .help = "largest element of a gradient, as char-rnn's -grad_clip; 0: no limit",
+           .maximum = many,
+           .aliases = {"warmup_iters"}},
+          {.name = "min_lr",
+           .target = &options.min_lr,
+           .help = "below which no schedule goes; without it, a twentieth of --lr",
            .minimum = 0,
-           .maximum = 1e9},
-          {.name = "gradient_accumulation_steps",
-           .target = &options.gradient_accumulation_steps,
-           .help = "windows whose mean gradient makes a step",
-           .minimum = 1,
-           .maximum = 1 << 20},
+           .maximum = 100},
           {.name = "lr_decay_steps",
            .target = &options.lr_decay_steps,
-           .help = "where the cosine ends; without it, at --steps",
+           .help = "schedule cosine: the step of its end; without it, --steps",
            .minimum = 1,
            .maximum = many,
            .aliases = {"lr_decay_iters"}},
-          {.name = "windows",
-           .target = &options.windows,
-           .help = "streams whose state is carried on, or places drawn afresh",
-           .choices = {"contiguous", "random"}}};
+          {.name = "lr_decay_factor",
+           .target = &options.lr_decay_factor,
+           .help = "schedules step and exponential: what the rate is multiplied with, time and again",
+           .minimum = 1e-9,
+           .maximum = 1,
+           .aliases = {"learning_rate_decay"}},
+          {.name = "lr_decay_every",
+           .target = &options.lr_decay_every,
+           .help = "steps from one such time to the next; torch-rnn counts passes",
+           .minimum = 1,
+           .maximum = many},
+          {.name = "lr_decay_after",
+           .target = &options.lr_decay_after,
+           .help = "schedule step: steps before the first time; without it, --lr-decay-every",
+           .minimum = 0,
+           .maximum = many}};
+}
+
+Fields joined(const std::vector<Fields>& parts) {
+  Fields result;
+  for (const Fields& part : parts) result.insert(result.end(), part.begin(), part.end());
+  return result;
+}
+
+}  // namespace
+
+Fields training_fields(TrainOptions& options) {
+  return joined({window_fields(options), optimizer_fields(options), schedule_fields(options)});
 }
 
 Fields run_fields(TrainOptions& options) {
   return {
-      {.name = "seed", .target = &options.seed, .help = "of weights and dropout", .minimum = 0},
-      {.name = "threads", .target = &options.threads, .help = "of kernels and BLAS", .minimum = 1, .maximum = 1024},
+      {.name = "seed",
+       .target = &options.seed,
+       .help = "another seed, other weights at the beginning and other dropout",
+       .minimum = 0},
+      {.name = "threads", .target = &options.threads, .help = "threads that compute", .minimum = 1, .maximum = 1024},
       {.name = "recompute",
        .target = &options.recompute,
        .help = "keep of each layer its input alone and make the rest again in backward: less memory, the same numbers, "
@@ -165,19 +183,19 @@ Fields run_fields(TrainOptions& options) {
        .target = &options.eval_interval,
        .help = "steps between validations, each with a checkpoint",
        .minimum = 1,
-       .maximum = 1e12,
+       .maximum = many,
        .aliases = {"eval_val_every"}},
       {.name = "log_interval",
        .target = &options.log_interval,
        .help = "steps between records",
        .minimum = 1,
-       .maximum = 1e12,
+       .maximum = many,
        .aliases = {"print_every"}},
       {.name = "checkpoint_every",
        .target = &options.checkpoint_every,
        .help = "steps between checkpoints; 0: with validations only",
        .minimum = 0,
-       .maximum = 1e12},
+       .maximum = many},
       {.name = "keep_last",
        .target = &options.keep_last,
        .help = "checkpoints that stay as step-NUMBER.carousel, besides the last and the best",
@@ -211,43 +229,13 @@ Fields ending_fields(TrainOptions& options) {
        .target = &options.stop_after,
        .help = "end after so many steps in all, as an interrupted run would; 0: do not",
        .minimum = 0,
-       .maximum = 1e12},
+       .maximum = many},
       {.name = "time_limit", .target = &options.time_limit, .help = "end after 90s, 5m or 1h"},
       {.name = "token_budget", .target = &options.token_budget, .help = "end after so many tokens in all: 500k, 20M"},
       {.name = "resume",
        .target = &options.resume,
        .help = "go on with the run in this folder, exactly as if it had not ended"},
       {.name = "force", .target = &options.force, .help = "resume with another text than it began with"}};
-}
-
-// nanoGPT's one width.
-void spread_width(TrainOptions& options, Given& given) {
-  const auto typed = given.find("n_embd");
-  if (typed == given.end()) return;
-  const std::string spelling = typed->second;
-  if (given.emplace("embedding_size", spelling).second) options.model.embedding_size = options.n_embd;
-  if (given.emplace("hidden_size", spelling).second) options.model.hidden_size = options.n_embd;
-}
-
-// Finds out what the model does not accept before a file is touched.
-void check_model(const TrainOptions& options) {
-  const init::ShapesOnly no_memory;
-  CharacterModelConfig config = options.model;
-  config.vocabulary_size = 1;
-  Rng unused(0);
-  const CharacterModel model(config, options.layer, unused);
-}
-
-// What follows from the kind of model: blocks have one width, and a context is as long as the windows.
-void follow_form(TrainOptions& options, const Given& given) {
-  const ModelForm& form = layer_kind(options.model.model).form;
-  if (form.residual) {
-    int64_t& width = given.count("hidden_size") > 0 ? options.model.hidden_size : options.model.embedding_size;
-    if (given.count("hidden_size") == 0) options.model.hidden_size = width;
-    if (given.count("embedding_size") == 0) options.model.embedding_size = width;
-  }
-  if (!form.positions) return;
-  if (given.count("context") == 0) options.model.context = options.seq_length;
 }
 
 // The defaults of a kind of model; an unknown name is for the parser to complain about.
@@ -270,12 +258,18 @@ Field preset_field(TrainOptions& options) {
 
 }  // namespace
 
-TrainOptions default_train_options(const std::vector<std::string>& arguments) {
-  if (const std::string folder = folder_to_resume(arguments); !folder.empty()) return resumed_options(folder);
+Field config_field(std::string& target) {
+  return {.name = "config",
+          .target = &target,
+          .help = "JSON file with options, such as the config.json of a run; what the command line says beats it"};
+}
+
+TrainOptions default_train_options(const std::vector<std::string>& arguments, const Config& config) {
+  if (const std::string folder = folder_to_resume(arguments, config); !folder.empty()) return resumed_options(folder);
   TrainOptions options;
-  const Preset* const preset = find_preset(peek_option(arguments, preset_field(options)));
+  const Preset* const preset = find_preset(peek_option(arguments, config, preset_field(options)));
   if (preset != nullptr) options.model.model = preset->model;
-  options = defaults_of(peek_option(arguments, model_fields(options).front()));
+  options = defaults_of(peek_option(arguments, config, model_fields(options).front()));
   if (preset == nullptr) return options;
   options.preset = preset->name;
   if (options.model.model == preset->model) fields_from_json("--preset", preset->options, all_fields(options));
@@ -283,21 +277,21 @@ TrainOptions default_train_options(const std::vector<std::string>& arguments) {
 }
 
 std::vector<OptionGroup> option_groups(TrainOptions& options) {
-  std::vector<OptionGroup> groups = {{"Data", data_fields(options)},
-                                     {"Model", model_fields(options)},
-                                     {"Training", training_fields(options)},
-                                     {"Run", run_fields(options)}};
-  groups[1].fields.push_back({.name = "n_embd",
-                              .target = &options.n_embd,
-                              .help = "both widths at once, as in nanoGPT",
-                              .minimum = 1,
-                              .maximum = 1 << 16});
-  groups[2].fields.insert(groups[2].fields.begin(), preset_field(options));
-  const Fields ending = ending_fields(options);
-  groups[3].fields.insert(groups[3].fields.end(), ending.begin(), ending.end());
-  groups[3].fields.push_back(
-      {.name = "overwrite", .target = &options.overwrite, .help = "the folder may hold a run, which is lost"});
-  return groups;
+  const Field width = {.name = "n_embd",
+                       .target = &options.n_embd,
+                       .help = "both widths at once, as in nanoGPT",
+                       .minimum = 1,
+                       .maximum = 1 << 16};
+  const Field overwrite = {
+      .name = "overwrite", .target = &options.overwrite, .help = "the folder may hold a run, which is lost"};
+  return {{"Start from", {config_field(options.config), preset_field(options)}},
+          {"Data", data_fields(options)},
+          {"Model", joined({model_fields(options), {width}})},
+          {"Training", window_fields(options)},
+          {"Learning rate", schedule_fields(options)},
+          {"Optimiser", optimizer_fields(options)},
+          {"Run", joined({run_fields(options), {overwrite}})},
+          {"Ending and going on", ending_fields(options)}};
 }
 
 std::string kinds_of_model() {
@@ -306,50 +300,29 @@ std::string kinds_of_model() {
   return text;
 }
 
-Fields all_fields(TrainOptions& options) {
-  Fields result;
-  for (const Fields& part :
-       {data_fields(options), model_fields(options), training_fields(options), run_fields(options)}) {
-    result.insert(result.end(), part.begin(), part.end());
+Strangers options_of_other_kinds(const TrainOptions& options) {
+  std::map<std::string, std::vector<std::string>> owners;
+  for (const LayerKind& kind : layer_kinds()) {
+    const LayerConfig layer = kind.default_config();
+    for (const Field& field : layer.field_list()) {
+      owners[field.name].push_back(kind.name);
+      for (const std::string& alias : field.aliases) owners[alias].push_back(kind.name);
+    }
+    if (kind.form.positions) owners["context"].push_back(kind.name);
   }
-  return result;
+  Strangers strangers;
+  for (const auto& [name, kinds] : owners) {
+    strangers[name] = {
+        .advice = fmt::format("is an option of --model {}, not of {}", join(kinds, " and "), options.model.model)};
+  }
+  return strangers;
+}
+
+Fields all_fields(TrainOptions& options) {
+  return joined({data_fields(options), model_fields(options), training_fields(options), run_fields(options)});
 }
 
 std::string to_json(TrainOptions options) { return fields_to_json(all_fields(options)); }
-
-void settle(TrainOptions& options, Given given) {
-  check<ValueError>(!options.out.empty(), "--out", "must name a folder: got \"\"");
-  if (!options.time_limit.empty()) parse_seconds("--time-limit", options.time_limit);
-  if (!options.token_budget.empty()) parse_count("--token-budget", options.token_budget);
-  spread_width(options, given);
-  if (!options.text.empty()) options.text = std::filesystem::absolute(options.text).lexically_normal().string();
-  if (!options.resume.empty()) return check_resumed(options, given);
-  check<ValueError>(!options.force, "--force", "has a meaning with --resume only");
-  if (options.init_from == "scratch") options.init_from.clear();  // nanoGPT's word
-  if (const Preset* const preset = find_preset(options.preset)) {
-    check<ValueError>(options.model.model == preset->model, "--preset", "{} is for --model {}: got {}", preset->name,
-                      preset->model, options.model.model);
-  }
-  if (options.init_from.empty()) {
-    follow_form(options, given);
-    check_model(options);
-  } else {
-    start_from_checkpoint(options, given);
-  }
-  if (options.warmup < 0) options.warmup = std::min<int64_t>(100, options.steps / 10);
-  if (std::isnan(options.min_lr)) options.min_lr = options.lr / 20;
-  if (options.lr_decay_steps == 0) options.lr_decay_steps = options.steps;
-  if (options.lr_decay_after < 0) options.lr_decay_after = options.lr_decay_every;
-  parse_split(options.split);
-  check<ValueError>(options.min_lr <= options.lr, "--min-lr", "must not exceed --lr: got {} and {}", options.min_lr,
-                    options.lr);
-  check<ValueError>(options.warmup <= options.lr_decay_steps, "--warmup",
-                    "must not exceed the steps of the schedule: got {} and {}", options.warmup, options.lr_decay_steps);
-  check<ValueError>(!layer_kind(options.model.model).form.positions || options.seq_length <= options.model.context,
-                    "--seq-length", "must not exceed the context: got {} and {}", options.seq_length,
-                    options.model.context);
-  check_nothing_is_lost(options);
-}
 
 Field checkpoint_field(std::string& target) {
   return {.name = "checkpoint", .target = &target, .help = "a checkpoint, or the folder of a run"};

@@ -63,17 +63,23 @@ struct TrainOptions {
   std::string token_budget = {};  ///< of the run in all: parse_count
   std::string resume = {};        ///< folder of the run to go on with
   bool force = false;             ///< with another text
+  std::string config = {};        ///< file that the options come from
   std::string preset = {};
   int64_t n_embd = 0;  ///< nanoGPT's one width, for embedding and layers; 0: not given
   bool overwrite = false;
+  std::string as_config = {};                 ///< the options as config.json keeps them
   std::shared_ptr<const Archive> start = {};  ///< what init_from or resume names, once it is loaded
 };
 
-/// The defaults that `arguments` ask for: --model decides which options the layer has, --preset sets some.
-TrainOptions default_train_options(const std::vector<std::string>& arguments);
+/// The defaults that a command line and its configuration file ask for: --model decides which options the layer has,
+/// --preset sets some.
+TrainOptions default_train_options(const std::vector<std::string>& arguments, const Config& config);
+Field config_field(std::string& target);  ///< --config
 
 std::vector<OptionGroup> option_groups(TrainOptions& options);  ///< as --help shows them
 std::string kinds_of_model();                                   ///< what --help says of --model, a line a kind
+/// What to tell who gives an option that only another kind of model has.
+Strangers options_of_other_kinds(const TrainOptions& options);
 
 /// The options of a run, as its checkpoint keeps them: data, model, training, and how it was run.
 Fields run_fields(TrainOptions& options);
@@ -83,7 +89,8 @@ Fields model_fields(TrainOptions& options);
 Fields training_fields(TrainOptions& options);
 std::string to_json(TrainOptions options);
 
-/// Fills in what depends on other options and on the checkpoint to start from. Throws ValueError for options that do
+/// Fills in what depends on other options and on the checkpoint to start from, and says on stderr which of the typed
+/// options mean something else here or have no effect. Throws ValueError for options that do
 /// not go together, and when the run would destroy another.
 void settle(TrainOptions& options, Given given);
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "char_lm/checkpoints.h"
+#include "common/option_values.h"
 
 namespace carousel::examples {
 
@@ -56,10 +57,6 @@ bool may_change(const std::string& name) {
   return std::find(free.begin(), free.end(), name) != free.end();
 }
 
-std::string text_of(const Field& field) {
-  return std::visit([](const auto* value) { return fmt::format("{}", *value); }, field.target);
-}
-
 }  // namespace
 
 void keep_as(const std::string& path, const std::string& other) {
@@ -78,12 +75,13 @@ void keep_latest(const std::string& folder, int64_t step, int64_t count) {
   for (size_t i = static_cast<size_t>(count); i < kept.size(); ++i) fs::remove(kept[i]);
 }
 
-std::string folder_to_resume(const std::vector<std::string>& arguments) {
+std::string folder_to_resume(const std::vector<std::string>& arguments, const Config& config) {
   std::string none, out = TrainOptions().out;
-  const std::string folder = peek_option(arguments, {.name = "resume", .target = &none, .help = ""});
+  const std::string folder = peek_option(arguments, config, {.name = "resume", .target = &none, .help = ""});
   if (!folder.empty()) return folder;
-  if (peek_option(arguments, {.name = "init_from", .target = &none, .help = ""}) != "resume") return "";
-  return peek_option(arguments, {.name = "out", .target = &out, .help = "", .aliases = {"out_dir", "checkpoint_dir"}});
+  if (peek_option(arguments, config, {.name = "init_from", .target = &none, .help = ""}) != "resume") return "";
+  return peek_option(arguments, config,
+                     {.name = "out", .target = &out, .help = "", .aliases = {"out_dir", "checkpoint_dir"}});
 }
 
 TrainOptions resumed_options(const std::string& folder) {
@@ -108,9 +106,9 @@ void check_resumed(TrainOptions& options, const Given& given) {
     const auto is_it = [&wanted = name](const Field& field) { return field.name == wanted; };
     const auto own = std::find_if(known.begin(), known.end(), is_it);
     check<ValueError>(own != known.end(), typed, "has no meaning with --resume");
-    const std::string value = text_of(*std::find_if(asked.begin(), asked.end(), is_it));
-    check<ValueError>(text_of(*own) == value, typed, "is {} in {}, and a resumed run keeps it: got {}", text_of(*own),
-                      options.resume, value);
+    const std::string value = value_text(*std::find_if(asked.begin(), asked.end(), is_it));
+    check<ValueError>(value_text(*own) == value, typed, "is {} in {}, and a resumed run keeps it: got {}",
+                      value_text(*own), options.resume, value);
   }
   check<ValueError>(fs::weakly_canonical(options.out) == fs::weakly_canonical(options.resume), "--out",
                     "must be the folder that is resumed: got {} and {}", options.out, options.resume);

@@ -57,8 +57,13 @@ Schedule schedule_of(const TrainOptions& options) {
 }
 
 Corpus corpus_of(const TrainOptions& options) {
-  return load_corpus(options.text, options.split,
-                     options.start ? std::optional(options.start->text("vocabulary")) : std::nullopt);
+  Corpus corpus = load_corpus(options.text, options.split,
+                              options.start ? std::optional(options.start->text("vocabulary")) : std::nullopt);
+  const int64_t needed = options.batch_size * options.seq_length + 1;
+  check<ValueError>(corpus.train.numel() >= needed, "--text",
+                    "--batch-size {} times --seq-length {} need at least {} tokens: got {} to learn from",
+                    options.batch_size, options.seq_length, needed, corpus.train.numel());
+  return corpus;
 }
 
 int64_t tokens_of(const std::vector<Pass>& passes) { return std::ssize(passes) * passes.front().window.inputs.numel(); }

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "char_lm/baselines.h"
 #include "char_lm/interrupt.h"
@@ -34,6 +37,19 @@ std::string reason_to_end(const Run& run, const TrainOptions& options) {
   }
   const bool stalls = options.early_stop > 0 && run.progress().validations_since_best >= options.early_stop;
   return stalls ? "--early-stop" : "";
+}
+
+// config.json tells how a run began; one that goes on keeps it.
+void write_config(const TrainOptions& options) {
+  const std::string path = options.out + "/config.json", temporary = path + ".tmp";
+  if (!options.resume.empty() && std::filesystem::exists(path)) return;
+  std::ofstream file(temporary, std::ios::binary);
+  file << options.as_config;
+  file.close();
+  check<IoError>(file.good(), "--out", "cannot write {}: {}", temporary, std::strerror(errno));
+  std::error_code error;
+  std::filesystem::rename(temporary, path, error);
+  check<IoError>(!error, "--out", "cannot write {}: {}", path, error.message());
 }
 
 void print_beginning(const Run& run, const TrainOptions& options) {
@@ -75,6 +91,7 @@ int train(const TrainOptions& options, const std::string& program) {
   const auto interrupted = [&interrupt] { return interrupt.interrupted(); };
   Run run(options);
   run.begin();
+  write_config(options);
   print_beginning(run, options);
   run.finish_step(interrupted);
   std::string reason = reason_to_end(run, options);

@@ -48,9 +48,16 @@ struct BenchOptions {
   bool recompute = false;
 };
 
+std::string list_of_workloads() {
+  std::string text = "Workloads (--list prints this list alone):\n";
+  for (const Workload& workload : workloads()) text += "  " + to_string(workload) + "\n";
+  return text;
+}
+
 Command bench_command(BenchOptions& options) {
   return {.help = "Training speed on fixed workloads; prints one JSON line",
-          .positionals = {{.name = "workload", .target = &options.workload, .help = "one of --list"}},
+          .footer = list_of_workloads(),
+          .positionals = {{.name = "workload", .target = &options.workload, .help = "one of those below"}},
           .groups = {{"Measurement",
                       {{.name = "seconds", .target = &options.seconds, .help = "time", .minimum = 0, .maximum = 3600},
                        threads_field(options.threads),

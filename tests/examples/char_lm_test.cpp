@@ -116,7 +116,7 @@ TEST_F(CharLm, AdvisesWhoComesFromAnotherProgram) {
   const auto error = [this](const std::string& option) { return train(text_, {option, "1"}).err; };
   EXPECT_EQ(error("-data_dir"), "char_lm: [-data_dir] no such option: use --text FILE\n");
   EXPECT_EQ(error("--dataset"), "char_lm: [--dataset] no such option: use --text FILE\n");
-  EXPECT_EQ(error("--device"), "char_lm: [--device] has no meaning here: leave it out\n");
+  EXPECT_EQ(error("--device"), "char_lm: [--device] must ask for the CPU, which is all there is: leave it out\n");
   EXPECT_NE(error("-max_epochs").find("use --steps; one pass is N / (batch * seq) windows"), std::string::npos);
 }
 

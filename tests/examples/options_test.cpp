@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <sstream>
 
 namespace carousel::examples {
 namespace {
+
+using Arguments = std::vector<std::string>;
 
 class Options : public ::testing::Test {
  protected:
@@ -35,7 +38,11 @@ class Options : public ::testing::Test {
                      {.name = "gate", .target = &gate_, .help = "with a gate"},
                      {.name = "prompt", .target = &prompt_, .help = "start"},
                      {.name = "min_lr", .target = &min_lr_, .help = "last rate", .minimum = 0}}}},
-        .strangers = {{"data_dir", "no such option: use --text FILE"}},
+        .strangers = {{"data_dir", {.advice = "no such option: use --text FILE"}},
+                      {"device", {.advice = "must be cpu", .granted = {"cpu", "none"}}},
+                      {"gpuid", {.advice = "must be -1", .granted = {"-1"}}},
+                      {"backend", {.advice = "", .granted = {"*"}, .remark = "there is one"}}},
+        .config = &config_,
         .check = [this](const Given& given) {
           given_ = given;
           check<ValueError>(hidden_size_ != 13, "--hidden-size", "must not be 13: got 13");
@@ -69,6 +76,7 @@ class Options : public ::testing::Test {
   bool json_ = false, gate_ = true;
   std::string model_ = "rnn", prompt_ = "\n", checkpoint_;
   Given given_;
+  Config config_;
   Program program_;
 };
 
@@ -229,15 +237,60 @@ TEST_F(Options, NamesTheCommands) {
   EXPECT_EQ(error_of({"trian"}), "[command] must be one of train, info: got \"trian\"; did you mean train?");
 }
 
+TEST_F(Options, SuggestsWhatSharesAWordOrBeginsWithASlip) {
+  EXPECT_EQ(train_error({"--hiden-size", "5"}), "[--hiden-size] no such option; did you mean --hidden-size?");
+  EXPECT_EQ(train_error({"--lerning-rate", "5"}), "[--lerning-rate] no such option; did you mean --learning-rate?");
+  EXPECT_EQ(train_error({"--lr_rate", "5"}), "[--lr_rate] no such option; did you mean --lr?");
+  EXPECT_EQ(train_error({"--batch", "5"}), "[--batch] no such option; did you mean --batch-size?");
+  for (const std::string slip : {"ropout", "sdropout", "fropout", "rdopout"}) {
+    EXPECT_EQ(train_error({"--" + slip, "5"}), "[--" + slip + "] no such option; did you mean --dropout?");
+  }
+}
+
+TEST_F(Options, ReportsAllWrongNamesAtOnce) {
+  EXPECT_EQ(train_error({"--sede", "1", "-data_dir", "x", "--lr", "1", "--device=cuda", "--lr=2"}),
+            "[--sede] no such option; did you mean --seed?; [-data_dir] no such option: use --text FILE; "
+            "[--device] must be cpu; [--lr] must be given once: got it again");
+}
+
+TEST_F(Options, TakesWhatAsksForWhatHappensAnyway) {
+  const Request request = train({"--device=cpu", "-gpuid", "-1", "--backend", "nccl", "--device", "None", "--lr", "1"});
+  ASSERT_NE(request.command, nullptr);
+  EXPECT_EQ(request.notice,
+            "note: without effect here: --device=cpu, -gpuid -1, --backend nccl (there is one), --device None");
+  EXPECT_EQ(lr_, 1);
+  EXPECT_EQ(train({}).notice, "");
+  EXPECT_EQ(train_error({"-gpuid", "0"}), "[-gpuid] must be -1");
+  EXPECT_EQ(train_error({"--device"}), "[--device] must be cpu");
+  config_ = Config("c.json", R"({"device": "cpu", "gpuid": -1})");
+  EXPECT_EQ(train({}).notice, "note: without effect here: c.json: device \"cpu\", c.json: gpuid -1");
+}
+
+TEST_F(Options, HelpFitsIntoTheTerminal) {
+  for (const int64_t width : {50, 80, 120}) {
+    for (const Arguments& arguments : {Arguments{"train", "--help"}, {"info", "--help"}, {"--help"}}) {
+      std::istringstream lines(parse_command_line(program_, arguments, width).text);
+      for (std::string line; std::getline(lines, line);) {
+        EXPECT_LE(std::ssize(line), width) << line;
+        EXPECT_FALSE(line.ends_with(' ')) << line;
+      }
+    }
+  }
+  const std::string text = parse_command_line(program_, {"train", "--help"}, 60).text;
+  EXPECT_NE(text.find("  --hidden-size INT       width (default 128; also --hidden,\n"
+                      "                          --rnn_size)\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST_F(Options, HelpShowsGroupsAndDefaults) {
   const Request request = train({"--help"});
   EXPECT_EQ(request.command, nullptr);
-  for (const char* part :
-       {"Training:", "Model:", "--batch-size INT", "INT=32", "kind: rnn|lstm", "also --hidden, --rnn_size"}) {
+  for (const char* part : {"Training:", "Model:", "--batch-size INT", "rows (default 32)",
+                           "kind: rnn|lstm (default rnn)", "also --hidden, --rnn_size", "--gate BOOL", "--json  "}) {
     EXPECT_NE(request.text.find(part), std::string::npos) << part << "\n" << request.text;
   }
   EXPECT_EQ(request.text.find("nan"), std::string::npos) << "an unset default has nothing to show";
-  EXPECT_EQ(request.text.find("rnn=rnn"), std::string::npos);
   EXPECT_NE(parse({"--help"}).text.find("info"), std::string::npos);
   EXPECT_EQ(parse({"-h"}).text, parse({"--help"}).text);
 }
@@ -252,10 +305,14 @@ TEST_F(Options, VersionTellsWhatComputes) {
 
 TEST_F(Options, PeeksAtOne) {
   const Field model{.name = "model", .target = &model_, .help = "kind", .aliases = {"model_type"}};
-  EXPECT_EQ(peek_option({"train"}, model), "rnn");
-  EXPECT_EQ(peek_option({"train", "--model", "lstm"}, model), "lstm");
-  EXPECT_EQ(peek_option({"train", "-model_type=gru"}, model), "gru");
-  EXPECT_EQ(peek_option({"train", "--model"}, model), "rnn");
+  EXPECT_EQ(peek_option({"train"}, {}, model), "rnn");
+  EXPECT_EQ(peek_option({"train", "--model", "lstm"}, {}, model), "lstm");
+  EXPECT_EQ(peek_option({"train", "-model_type=gru"}, {}, model), "gru");
+  EXPECT_EQ(peek_option({"train", "--model"}, {}, model), "rnn");
+  const Config config("c.json", R"({"model-type": "ssm"})");
+  EXPECT_EQ(peek_option({"train"}, config, model), "ssm");
+  EXPECT_EQ(peek_option({"train", "--model", "lstm"}, config, model), "lstm");
+  EXPECT_EQ(peek_option({}, Config("c.json", R"({"model": 5})"), model), "rnn") << "for the parser to complain about";
 }
 
 TEST(RunProgram, ReturnsTheExitCode) {
