@@ -77,7 +77,8 @@ int eval(const EvalOptions& options) {
   for (const auto& [name, tokens] : {std::pair("validation", corpus.validation), std::pair("test", corpus.test)}) {
     if (tokens.numel() < 2) continue;
     const double nats = evaluate(*saved.model, tokens);
-    check<ValueError>(std::isfinite(nats), "eval", "the loss must be finite: got {} on the {} part", nats, name);
+    check<ValueError>(std::isfinite(nats), "eval", "the loss must be finite: got {} on the {} part", std::abs(nats),
+                      name);
     parts.push_back({name, tokens.numel(), nats, bits(nats)});
   }
   check<ValueError>(!parts.empty(), "eval", "validation or test needs at least 2 characters: got {} and {}",

@@ -107,7 +107,7 @@ Outcome replay_in(const Archive& bundle) {
     outcome.loss = run_passes(*saved.model, passes_of(bundle), state);
     outcome.norm = grad_norm(saved.model->parameters());
     check<NonFiniteError>(std::isfinite(outcome.norm), "replay", "the norm of all gradients overflows: got {}",
-                          outcome.norm);
+                          std::abs(outcome.norm));
   } catch (const ValueError& error) {
     outcome.operation = error.what();
     outcome.place = find_place(*saved.model, bundle);

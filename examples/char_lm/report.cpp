@@ -4,7 +4,6 @@
 #include <carousel/tensor/error.h>
 #include <carousel/tensor/runtime.h>
 
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,6 +12,8 @@
 #include <cstdio>
 
 #include "common/options.h"
+#include "common/progress_line.h"
+#include "common/terminal.h"
 
 namespace carousel::examples {
 
@@ -40,14 +41,14 @@ std::string to_json(Record record) {
 
 double bits(double nats) { return nats / std::log(2.0); }
 
-Reporter::Reporter(int64_t steps) : steps_(steps), terminal_(isatty(STDOUT_FILENO) == 1) {}
+Reporter::Reporter(const Limits& limits) : limits_(limits) {}
 
 void Reporter::begin_log(const std::string& folder) { log_.open(folder, 0); }
 
 void Reporter::continue_log(const std::string& folder, int64_t step, const Progress& progress) {
   progress_ = progress;
   record_.step = first_step_ = step;
-  record_.tokens = progress.tokens;
+  record_.tokens = first_tokens_ = progress.tokens;
   const int64_t found = log_.open(folder, progress.log_lines);
   if (found < progress.log_lines) {
     tell(fmt::format("note: {}/log.jsonl has lost lines: {} are left of {}", folder, found, progress.log_lines));
@@ -67,7 +68,7 @@ void Reporter::step(double loss, int64_t tokens, double grad_norm, double lr) {
   record_.tokens = progress_.tokens;
   record_.grad_norm = grad_norm;
   record_.lr = lr;
-  if (terminal_ && now - shown_ > std::chrono::milliseconds(100)) show_bar(loss);
+  if (now - shown_ > std::chrono::milliseconds(100)) show_bar(loss);
 }
 
 void Reporter::skip_step(int64_t tokens) {
@@ -84,9 +85,10 @@ void Reporter::record(std::optional<double> val_loss) {
   record_.peak_rss_mib = peak_rss_mib();
   log_.append(to_json(record_));
   clear_bar();
-  fmt::print("step {}/{}  train {:.4f}{}  {:.0f} tokens/s  norm {:.2f}  lr {:.2e}  {:.1f} s\n", record_.step, steps_,
-             record_.train_loss, val_loss ? fmt::format("  validation {:.4f}", *val_loss) : "", record_.tokens_per_s,
-             record_.grad_norm, record_.lr, seconds());
+  const auto loss = [](double nats) { return fmt::format("{:.4f} nats ({:.3f} bits)", nats, bits(nats)); };
+  fmt::print("step {}/{}  train {}{}  {:.0f} tokens/s  norm {:.2f}  lr {:.2e}  {:.1f} s, {} left\n", record_.step,
+             limits_.steps, loss(record_.train_loss), val_loss ? "  validation " + loss(*val_loss) : "",
+             record_.tokens_per_s, record_.grad_norm, record_.lr, seconds(), time_text(seconds_left()));
   std::fflush(stdout);
   progress_.losses = progress_.seconds = 0;
   progress_.updates = progress_.new_tokens = 0;
@@ -108,25 +110,45 @@ bool Reporter::note_validation(double loss) {
 
 double Reporter::seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
-void Reporter::show_bar(double loss) {
-  winsize window{};
-  const int columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
-  shown_ = mark_;
-  const double passed = std::chrono::duration<double>(mark_ - start_).count();
-  const auto done = static_cast<double>(record_.step - first_step_), left = static_cast<double>(steps_ - record_.step);
-  const std::string facts =
-      fmt::format(" {}/{}  loss {:.3f}  norm {:.2f}  lr {:.1e}  {:.0f} tokens/s  {:.0f} s left", record_.step, steps_,
-                  loss, record_.grad_norm, record_.lr,
-                  static_cast<double>(progress_.new_tokens) / std::max(progress_.seconds, 1e-9), passed * left / done);
-  const int64_t width = std::clamp<int64_t>(columns - std::ssize(facts) - 3, 0, 30);
-  const auto filled = static_cast<size_t>(width * record_.step / steps_);
-  const std::string bar = width > 3 ? fmt::format("[{:-<{}}]", std::string(filled, '#'), width) : "";
-  fmt::print("\r{}\x1b[K", (bar + facts).substr(0, static_cast<size_t>(columns - 1)));
-  std::fflush(stdout);
+// At the pace of this process so far; whichever limit comes first.
+double Reporter::seconds_left() const {
+  const double passed = seconds();
+  const auto until = [passed](int64_t first, int64_t now, int64_t last) {
+    return static_cast<double>(last - now) * passed / static_cast<double>(std::max<int64_t>(now - first, 1));
+  };
+  const double left = std::min({until(first_step_, record_.step, limits_.steps),
+                                until(first_tokens_, record_.tokens, limits_.tokens), limits_.seconds - passed});
+  return std::max(left, 0.0);
 }
 
-void Reporter::clear_bar() const {
-  if (terminal_) fmt::print("\r\x1b[K");
+void Reporter::show_bar(double loss) {
+  shown_ = mark_;
+  const std::optional<int64_t> columns = terminal_columns(STDOUT_FILENO);  // people resize it
+  if (!columns) return;
+  const std::string line =
+      progress_line({.step = record_.step,
+                     .steps = limits_.steps,
+                     .loss = loss,
+                     .grad_norm = record_.grad_norm,
+                     .lr = record_.lr,
+                     .tokens_per_s = static_cast<double>(progress_.new_tokens) / std::max(progress_.seconds, 1e-9),
+                     .seconds_left = seconds_left()},
+                    *columns);
+  fmt::print("\r{}\x1b[K", line);
+  std::fflush(stdout);
+  bar_shown_ = true;
+}
+
+void Reporter::clear_bar() {
+  if (!bar_shown_) return;
+  fmt::print("\r\x1b[K");
+  std::fflush(stdout);
+  bar_shown_ = false;
+}
+
+void Reporter::note(const std::string& line) {
+  clear_bar();
+  tell("note: " + line);
 }
 
 void print_header() {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -25,10 +26,20 @@ std::string to_json(Record record);
 
 double bits(double nats);
 
-/// Tells what a training loop does: a bar on a terminal, plain lines when piped, and log.jsonl.
+/// When a run ends at the latest.
+struct Limits {
+  int64_t steps;
+  int64_t tokens = std::numeric_limits<int64_t>::max();
+  double seconds = std::numeric_limits<double>::infinity();  ///< of this process
+};
+
+/// Tells what a training loop does: a bar on a terminal, plain lines of the same facts, and log.jsonl.
 class Reporter {
  public:
-  explicit Reporter(int64_t steps);
+  explicit Reporter(const Limits& limits);
+  ~Reporter() { clear_bar(); }
+  Reporter(const Reporter&) = delete;
+  Reporter& operator=(const Reporter&) = delete;
 
   /// Takes the folder for itself and begins log.jsonl anew, before the first step. Throws IoError.
   void begin_log(const std::string& folder);
@@ -48,19 +59,21 @@ class Reporter {
   const Record& last() const { return record_; }
   const Progress& progress() const { return progress_; }
   void set_fingerprint(const std::string& text) { progress_.text_fingerprint = text; }
-  double seconds() const;  ///< since this process began
+  double seconds() const;              ///< since this process began
+  void clear_bar();                    ///< before anything else is printed
+  void note(const std::string& line);  ///< tell(), beside the bar
 
  private:
   using Clock = std::chrono::steady_clock;
   void show_bar(double loss);
-  void clear_bar() const;
+  double seconds_left() const;
 
-  int64_t steps_;
-  bool terminal_;
+  Limits limits_;
+  bool bar_shown_ = false;
   LogFile log_;
   Record record_;
   Progress progress_;
-  int64_t first_step_ = 0;  // of this process
+  int64_t first_step_ = 0, first_tokens_ = 0;  // of this process
   Clock::time_point start_ = Clock::now();
   Clock::time_point mark_ = start_;   // until when training time has been counted
   Clock::time_point shown_ = start_;  // when the bar was last drawn

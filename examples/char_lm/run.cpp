@@ -9,6 +9,7 @@
 
 #include "char_lm/bundle.h"
 #include "char_lm/checkpoints.h"
+#include "common/numbers.h"
 
 namespace carousel::examples {
 
@@ -66,6 +67,13 @@ Corpus corpus_of(const TrainOptions& options) {
   return corpus;
 }
 
+Limits limits_of(const TrainOptions& options) {
+  Limits limits{.steps = options.stop_after > 0 ? std::min(options.steps, options.stop_after) : options.steps};
+  if (!options.token_budget.empty()) limits.tokens = parse_count("--token-budget", options.token_budget);
+  if (!options.time_limit.empty()) limits.seconds = parse_seconds("--time-limit", options.time_limit);
+  return limits;
+}
+
 int64_t tokens_of(const std::vector<Pass>& passes) { return std::ssize(passes) * passes.front().window.inputs.numel(); }
 
 // Thrown out of a validation that a signal ends.
@@ -84,7 +92,7 @@ Run::Run(const TrainOptions& options)
       schedule_(schedule_of(options)),
       state_(model_.initial_state(options.batch_size)),
       path_(checkpoint_in(made_folder(options.out))),
-      report_(options.steps) {
+      report_(limits_of(options)) {
   if (options.start && options.resume.empty()) load_weights(*options.start, model_);
 }
 
@@ -146,18 +154,18 @@ void Run::handle_nonfinite(const NonFiniteError& error, const std::vector<Pass>&
   if (!skips) {
     throw NonFiniteError(fmt::format("{}; {}; char_lm replay {} looks for the cause", where, advice(), bundle));
   }
-  tell(fmt::format("note: {}: the step is left out; {} holds it", where, bundle));
+  report_.note(fmt::format("{}: the step is left out; {} holds it", where, bundle));
   state_ = model_.initial_state(options_.batch_size);
   report_.skip_step(tokens_of(passes));
 }
 
-void Run::save_bundle(const NonFiniteError& error, const std::vector<Pass>& passes, const TrainingState& before) const {
+void Run::save_bundle(const NonFiniteError& error, const std::vector<Pass>& passes, const TrainingState& before) {
   Archive bundle = make_checkpoint(model_, corpus_.vocabulary.symbols(), *optimizer_, before);
   add_to_bundle(passes, error.what(), model_, bundle);
   try {
     save_archive(bundle, bundle_in(options_.out, step() + 1));
   } catch (const IoError& failure) {
-    tell(fmt::format("note: {}", failure.what()));  // what is wrong with the step matters more
+    report_.note(failure.what());  // what is wrong with the step matters more
   }
 }
 
@@ -174,7 +182,7 @@ double Run::clip_and_step(double lr) {
   const std::vector<NamedParameter> parameters = model_.parameters();
   const double norm = by_norm ? clip_grad_norm(parameters, options_.grad_clip) : grad_norm(parameters);
   if (!std::isfinite(norm))
-    throw NonFiniteError(fmt::format("[train] gradients must be finite: their norm is {}", norm));
+    throw NonFiniteError(fmt::format("[train] gradients must be finite: their norm is {}", std::abs(norm)));
   clip_grad_value(parameters, options_.grad_clip_value);
   optimizer_->step(lr);
   return norm;
@@ -206,8 +214,8 @@ void Run::validate(const std::function<bool()>& interrupted) {
   } catch (const ValidationEnded&) {
     return;
   }
-  check<ValueError>(std::isfinite(loss), "train", "validation loss must be finite: got {} at step {}; {}", loss, step(),
-                    advice());
+  check<ValueError>(std::isfinite(loss), "train", "validation loss must be finite: got {} at step {}; {}",
+                    std::abs(loss), step(), advice());
   const bool best = report_.note_validation(loss);
   report_.record(loss);
   if (best && saved_step_ == step()) keep_as(path_, best_checkpoint_in(options_.out));
@@ -220,7 +228,7 @@ void Run::save() {
     saved_step_ = step();
   } catch (const IoError& error) {
     if (options_.on_save_error == "stop" || step() == 0) throw;
-    tell(fmt::format("note: step {} could not be saved, training goes on: {}", step(), error.what()));
+    report_.note(fmt::format("step {} could not be saved, training goes on: {}", step(), error.what()));
   }
 }
 

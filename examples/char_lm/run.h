@@ -42,6 +42,7 @@ class Run {
   const Record& last() const { return report_.last(); }
   const Progress& progress() const { return report_.progress(); }
   double seconds() const { return report_.seconds(); }
+  void clear_bar() { report_.clear_bar(); }  ///< before anything is printed
   const std::string& path() const { return path_; }
   int64_t parameter_count() const { return model_.parameter_count(); }
   const Corpus& corpus() const { return corpus_; }
@@ -55,7 +56,7 @@ class Run {
   void save_now();
   void check_usable() const;
   TrainingState training_state() const;
-  void save_bundle(const NonFiniteError& error, const std::vector<Pass>& passes, const TrainingState& before) const;
+  void save_bundle(const NonFiniteError& error, const std::vector<Pass>& passes, const TrainingState& before);
   std::string advice() const;
 
   TrainOptions options_;

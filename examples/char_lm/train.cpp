@@ -100,6 +100,7 @@ int train(const TrainOptions& options, const std::string& program) {
     run.finish_step(interrupted);
     reason = reason_to_end(run, options);
   }
+  run.clear_bar();
   if (!interrupted() && run.step() == options.steps) {
     print_end(run);
     return 0;

@@ -16,4 +16,8 @@ struct ProgramResult {
 ProgramResult run_built(const std::string& program, const std::vector<std::string>& arguments,
                         const std::function<void(int pid)>& meanwhile = {});
 
+/// The same with a terminal as standard output: `columns` wide, and `later_columns` once a thousand bytes have come.
+ProgramResult run_on_terminal(const std::string& program, const std::vector<std::string>& arguments, int columns,
+                              int later_columns);
+
 }  // namespace carousel::examples
