@@ -1,13 +1,15 @@
 #!/bin/sh
 # Installs the Debian packages that Carousel needs: those that are missing and no others.
-# Usage: sh scripts/setup.sh build|check ...
-#   build   to build the library, its programs and its tests
-#   check   what .ci/run needs beyond that: clang, sanitizers, format, lint
+# Usage: sh scripts/setup.sh build|check|pictures ...
+#   build      to build the library, its programs and its tests
+#   check      what .ci/run needs beyond that: clang, sanitizers, format, lint
+#   pictures   gnuplot, with which char_lm draws the losses of a run; up to 100 MB with what it needs
 set -eu
 
 build='cmake ninja-build g++ pkgconf libopenblas-openmp-dev libhwy-dev libmd-dev libfmt-dev libcereal-dev
   nlohmann-json3-dev libcli11-dev libgtest-dev libgmock-dev'
 check='clang-14 libclang-rt-14-dev libomp-14-dev libopenblas-serial-dev clang-format-14 clang-tidy-14'
+pictures='gnuplot-nox'
 
 missing() {
   installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $wanted 2>/dev/null | sed -n 's/^installed //p')
@@ -40,7 +42,8 @@ for group in "$@"; do
   case $group in
     build) wanted="$wanted $build" ;;
     check) wanted="$wanted $check" ;;
-    *) echo "usage: sh scripts/setup.sh build|check ..." >&2; exit 2 ;;
+    pictures) wanted="$wanted $pictures" ;;
+    *) echo "usage: sh scripts/setup.sh build|check|pictures ..." >&2; exit 2 ;;
   esac
 done
 

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "char_lm/baselines.h"
 #include "char_lm/interrupt.h"
+#include "char_lm/loss_picture.h"
 #include "char_lm/run.h"
 #include "common/numbers.h"
 #include "common/patience.h"
@@ -74,6 +76,14 @@ void print_end(const Run& run) {
   fmt::print("{} steps in {:.1f} s\ncheckpoint: {}\n", run.step(), run.seconds(), run.path());
 }
 
+// When a signal ends a run, somebody waits.
+void print_picture(const Run& run, const TrainOptions& options) {
+  const auto symbols = run.corpus().vocabulary.size();
+  const std::string picture = draw_losses(options.out, {{.name = fmt::format("guessing among {} symbols", symbols),
+                                                         .nats = std::log(static_cast<double>(symbols))}});
+  if (!picture.empty()) fmt::print("{}\n", picture);
+}
+
 void print_ended_early(const Run& run, const TrainOptions& options, const std::string& reason,
                        const std::string& program) {
   fmt::print("stopped by {} after step {}; checkpoint: {}\nsample from it: {} sample {}\ngo on: {} train --resume {}\n",
@@ -103,9 +113,11 @@ int train(const TrainOptions& options, const std::string& program) {
   run.clear_bar();
   if (!interrupted() && run.step() == options.steps) {
     print_end(run);
+    print_picture(run, options);
     return 0;
   }
   run.save();
+  if (!interrupted()) print_picture(run, options);
   print_ended_early(run, options, interrupted() ? fmt::format("signal {}", interrupt.signal()) : reason, program);
   return interrupt.exit_code();
 }

@@ -19,7 +19,7 @@ TEST(ProgressLine, ShowsABarAndAllFactsWhereThereIsRoom) {
 }
 
 TEST(ProgressLine, LeavesOutWholeFactsThatDoNotFit) {
-  EXPECT_EQ(progress_line(facts, 57), "[##------] 150/600  loss 1.234  33 s left");
+  EXPECT_EQ(progress_line(facts, 57), "[#####------------------] 150/600  loss 1.234  33 s left");
   EXPECT_EQ(progress_line(facts, 20), "150/600  loss 1.234");
   EXPECT_EQ(progress_line(facts, 19), "[##------] 150/600");
   EXPECT_EQ(progress_line(facts, 3), "");
