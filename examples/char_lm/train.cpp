@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <vector>
 
 #include "char_lm/baselines.h"
 #include "char_lm/interrupt.h"
@@ -54,15 +55,21 @@ void write_config(const TrainOptions& options) {
   check<IoError>(!error, "--out", "cannot write {}: {}", path, error.message());
 }
 
-void print_beginning(const Run& run, const TrainOptions& options) {
+// Nothing without a validation part, on which they are measured.
+std::optional<Baselines> baselines_of(const Corpus& corpus) {
+  if (corpus.validation.numel() < 2) return std::nullopt;
+  return baselines_of(corpus, corpus.validation);
+}
+
+void print_beginning(const Run& run, const TrainOptions& options, const std::optional<Baselines>& without_model) {
   const Corpus& corpus = run.corpus();
   fmt::print("text: {}\n", options.text.empty() ? "stories (embedded)" : options.text);
   fmt::print("{} parameters, {} symbols; {} characters to learn from, {} for validation\n", run.parameter_count(),
              corpus.vocabulary.size(), corpus.train.numel(), corpus.validation.numel());
-  if (corpus.validation.numel() < 2) {
-    tell("note: too few characters for a validation: there is none");
+  if (without_model) {
+    fmt::print("{}\n", to_string(*without_model));
   } else {
-    fmt::print("{}\n", to_string(baselines_of(corpus, corpus.validation)));
+    tell("note: too few characters for a validation: there is none");
   }
   if (run.step() > 0) fmt::print("going on after step {}\n", run.step());
 }
@@ -76,11 +83,15 @@ void print_end(const Run& run) {
   fmt::print("{} steps in {:.1f} s\ncheckpoint: {}\n", run.step(), run.seconds(), run.path());
 }
 
-// When a signal ends a run, somebody waits.
-void print_picture(const Run& run, const TrainOptions& options) {
-  const auto symbols = run.corpus().vocabulary.size();
-  const std::string picture = draw_losses(options.out, {{.name = fmt::format("guessing among {} symbols", symbols),
-                                                         .nats = std::log(static_cast<double>(symbols))}});
+// When a signal ends a run, somebody waits: then there is none.
+void print_picture(const TrainOptions& options, const std::optional<Baselines>& without_model) {
+  std::vector<Baseline> lines;
+  if (without_model) {
+    lines = {{.name = "uniform", .nats = without_model->uniform}};
+    const auto best = std::min_element(without_model->ngrams.begin(), without_model->ngrams.end());
+    lines.push_back({.name = fmt::format("{}-gram", best - without_model->ngrams.begin() + 1), .nats = *best});
+  }
+  const std::string picture = draw_losses(options.out, lines);
   if (!picture.empty()) fmt::print("{}\n", picture);
 }
 
@@ -102,7 +113,8 @@ int train(const TrainOptions& options, const std::string& program) {
   Run run(options);
   run.begin();
   write_config(options);
-  print_beginning(run, options);
+  const std::optional<Baselines> without_model = baselines_of(run.corpus());
+  print_beginning(run, options, without_model);
   run.finish_step(interrupted);
   std::string reason = reason_to_end(run, options);
   while (run.step() < options.steps && reason.empty() && !interrupted()) {
@@ -113,11 +125,11 @@ int train(const TrainOptions& options, const std::string& program) {
   run.clear_bar();
   if (!interrupted() && run.step() == options.steps) {
     print_end(run);
-    print_picture(run, options);
+    print_picture(options, without_model);
     return 0;
   }
   run.save();
-  if (!interrupted()) print_picture(run, options);
+  if (!interrupted()) print_picture(options, without_model);
   print_ended_early(run, options, interrupted() ? fmt::format("signal {}", interrupt.signal()) : reason, program);
   return interrupt.exit_code();
 }

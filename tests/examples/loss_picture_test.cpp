@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <regex>
 
 #include "char_lm_fixture.h"
 
@@ -38,7 +39,7 @@ class LossPicture : public CharLm {
   std::string path_;
 };
 
-TEST_F(LossPicture, ShowsTrainAndValidationBesideGuessing) {
+TEST_F(LossPicture, ShowsTrainAndValidationBesideWhatTakesNoModel) {
   have_gnuplot("cat");  // gives back what it is told
   const ProgramResult result = train_two();
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -55,8 +56,9 @@ TEST_F(LossPicture, ShowsTrainAndValidationBesideGuessing) {
     }
     EXPECT_NE(script.find(block + "END\n"), std::string::npos) << block << script;
   }
-  EXPECT_NE(script.find("title 'guessing among 13 symbols'"), std::string::npos) << script;
+  EXPECT_NE(script.find("title 'uniform'"), std::string::npos) << script;
   EXPECT_NE(script.find(", 2.5649"), std::string::npos) << "ln 13: " << script;
+  EXPECT_TRUE(std::regex_search(script, std::regex(", 0\\.\\d+ with lines [^,]* title '[2-5]-gram'"))) << script;
 }
 
 TEST_F(LossPicture, LeavesOutWhatThereIsNot) {
