@@ -5,6 +5,7 @@
 #include <iconv.h>
 
 #include <clocale>
+#include <cstdint>
 #include <cwctype>
 
 namespace carousel::examples {
@@ -18,7 +19,7 @@ bool is_known(std::u32string_view symbols, const std::u32string& known) {
 // ASCII that looks like the symbol; "?" and no symbol at all where there is none.
 std::u32string transliterated(char32_t symbol) {
   const iconv_t converter = iconv_open("ASCII//TRANSLIT", "UTF-8");
-  if (converter == reinterpret_cast<iconv_t>(-1)) return {};
+  if (reinterpret_cast<intptr_t>(converter) == -1) return {};
   std::string from = encode_utf8(symbol), to(16, '\0');
   char *in = from.data(), *out = to.data();
   size_t in_left = from.size(), out_left = to.size();
@@ -31,7 +32,7 @@ std::u32string transliterated(char32_t symbol) {
 std::u32string nearest(char32_t symbol, const std::u32string& known) {
   const auto wide = static_cast<wint_t>(symbol);
   for (const wint_t other : {towlower(wide), towupper(wide)}) {
-    const std::u32string cased(1, static_cast<char32_t>(other));
+    std::u32string cased(1, static_cast<char32_t>(other));
     if (is_known(cased, known)) return cased;
   }
   std::u32string ascii = transliterated(symbol);

@@ -77,7 +77,7 @@ void keep_latest(const std::string& folder, int64_t step, int64_t count) {
 
 std::string folder_to_resume(const std::vector<std::string>& arguments, const Config& config) {
   std::string none, out = TrainOptions().out;
-  const std::string folder = peek_option(arguments, config, {.name = "resume", .target = &none, .help = ""});
+  std::string folder = peek_option(arguments, config, {.name = "resume", .target = &none, .help = ""});
   if (!folder.empty()) return folder;
   if (peek_option(arguments, config, {.name = "init_from", .target = &none, .help = ""}) != "resume") return "";
   return peek_option(arguments, config,

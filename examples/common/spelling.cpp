@@ -95,7 +95,7 @@ std::string Spelling::nearest(const std::string& name) const {
   for (const auto& [known, field] : options_) {
     if (known.front() == name.front()) same_letter.push_back(known);
   }
-  if (const std::string near = nearest_name(name, same_letter); !near.empty()) return near;
+  if (std::string near = nearest_name(name, same_letter); !near.empty()) return near;
   for (const auto& [known, field] : options_) {
     if (slips_at_the_first_letter(name, known)) return known;
   }
