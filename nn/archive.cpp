@@ -34,6 +34,15 @@ std::string unexpected_names(const Archive& archive, const std::string& prefix, 
 const Tensor& Archive::tensor(const std::string& name) const { return find(*this, tensors, "tensor", name); }
 const std::string& Archive::text(const std::string& name) const { return find(*this, texts, "text", name); }
 
+void load_fields(const Archive& archive, const std::string& name, std::string_view owner, const Fields& fields) {
+  const std::string& json = archive.text(name);
+  try {
+    fields_from_json(owner, json, fields);
+  } catch (const Error& error) {
+    throw FormatError(fmt::format("[load] {}: {}", archive.source, error.what()));
+  }
+}
+
 void save_tensors(const NamedTensors& tensors, const std::string& prefix, Archive& archive) {
   for (const auto& [name, tensor] : tensors) archive.tensors[prefix + name] = tensor.clone();
 }

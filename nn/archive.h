@@ -1,5 +1,6 @@
 #pragma once
 
+#include <carousel/nn/fields.h>
 #include <carousel/nn/module.h>
 
 #include <map>
@@ -29,6 +30,9 @@ void save_archive(const Archive& archive, const std::string& path);
 /// Throws IoError when it cannot be read, FormatError naming file and fault when it is not a whole archive of a
 /// version understood.
 Archive load_archive(const std::string& path);
+
+/// Sets fields from the text `name` of an archive, as fields_from_json does. Throws FormatError naming the file.
+void load_fields(const Archive& archive, const std::string& name, std::string_view owner, const Fields& fields);
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 

@@ -40,9 +40,9 @@ void check_weights(const Archive& archive, const CharacterModel& model) {
 // The model that `archive` describes, with other weights.
 std::unique_ptr<CharacterModel> make_described(const Archive& archive) {
   CharacterModelConfig config;
-  fields_from_json("model", archive.text("model/config"), fields(config));
+  load_fields(archive, "model/config", "model", fields(config));
   const LayerConfig layer = layer_kind(config.model).default_config();
-  fields_from_json(config.model, archive.text("model/layer"), layer.field_list());
+  load_fields(archive, "model/layer", config.model, layer.field_list());
   Rng unused(0);
   return std::make_unique<CharacterModel>(config, layer, unused, parse_dtype(archive));
 }

@@ -79,6 +79,13 @@ TrainingState training_state(const Archive& archive) {
   };
 }
 
+void check_carried(const Archive& archive, const State& like) {
+  NamedTensors values;
+  for (const auto& [name, value] : like.values()) values.emplace_back(name, value.value());
+  check_tensors(archive, values_prefix, values);
+  check_tensors(archive, counts_prefix, {like.counts().begin(), like.counts().end()});
+}
+
 TrainingState resume(const Archive& archive, CharacterModel& model, Optimizer& optimizer) {
   TrainingState training = training_state(archive);
   check_tensors(archive, optimizer_prefix, optimizer.state());

@@ -28,6 +28,9 @@ void save_checkpoint(const std::string& path, const CharacterModel& model, const
 /// The training state alone, for who wants to know how far a run is. Throws FormatError naming the file.
 TrainingState training_state(const Archive& archive);
 
+/// Throws FormatError naming the file unless the carried state has the names, shapes and types of `like`.
+void check_carried(const Archive& archive, const State& like);
+
 /// Restores what save_checkpoint wrote into a model and an optimiser of the same making, and returns the training
 /// state. Throws FormatError naming the file; then nothing was changed.
 TrainingState resume(const Archive& archive, CharacterModel& model, Optimizer& optimizer);

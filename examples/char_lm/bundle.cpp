@@ -68,10 +68,14 @@ std::vector<Pass> passes_of(const Archive& bundle) {
     check<FormatError>(start_and_key.dtype() == DType::int64 && start_and_key.shape() == Shape{2}, "replay",
                        "{}: {}start_and_key must be int64 [2]: got {} {}", bundle.source, name,
                        to_string(start_and_key.dtype()), to_string(start_and_key.shape()));
+    const Tensor &inputs = bundle.tensor(name + "inputs"), &targets = bundle.tensor(name + "targets");
+    for (const Tensor& tokens : {inputs, targets}) {
+      check<FormatError>(tokens.dtype() == DType::int64 && tokens.rank() == 2 && tokens.shape() == inputs.shape(),
+                         "replay", "{}: {}inputs and targets must be int64 [B, T]: got {} {}", bundle.source, name,
+                         to_string(tokens.dtype()), to_string(tokens.shape()));
+    }
     const std::vector<int64_t> numbers = start_and_key.to_vector<int64_t>();
-    passes.push_back({.window = {.inputs = bundle.tensor(name + "inputs"),
-                                 .targets = bundle.tensor(name + "targets"),
-                                 .starts = numbers[0] != 0},
+    passes.push_back({.window = {.inputs = inputs, .targets = targets, .starts = numbers[0] != 0},
                       .dropout_key = static_cast<uint64_t>(numbers[1])});
   }
   return passes;

@@ -51,38 +51,31 @@ std::string checkpoint_in(const std::string& folder) { return folder + "/checkpo
 
 std::string best_checkpoint_in(const std::string& folder) { return folder + "/best.carousel"; }
 
-bool holds_run(const std::string& folder) { return std::filesystem::exists(checkpoint_in(folder)); }
-
 void check_nothing_is_lost(const TrainOptions& options) {
-  if (options.overwrite || !holds_run(options.out)) return;
-  const int64_t step = training_state(load_archive(checkpoint_in(options.out))).step;
+  if (options.overwrite) return;
+  const std::vector<std::string> checkpoints = checkpoints_in(options.out);
+  if (checkpoints.empty()) return;
+  const int64_t step = training_state(load_archive(checkpoints.front())).step;
   throw ValueError(
       fmt::format("[--out] {} holds a run at step {}: name another folder, or give --overwrite", options.out, step));
 }
 
 TrainOptions options_of(const Archive& archive) {
   TrainOptions options;
-  try {
-    fields_from_json("model", archive.text("model/config"), fields(options.model));
-    options.layer = layer_kind(options.model.model).default_config();
-    fields_from_json(options.model.model, archive.text("model/layer"), options.layer.field_list());
-    const std::string model = fields_to_json(model_fields(options));
-    fields_from_json("options of training", archive.text("training/options"), all_fields(options));
-    check<ValueError>(fields_to_json(model_fields(options)) == model, "options of training",
-                      "must be of the model {}: got {}", model, fields_to_json(model_fields(options)));
-  } catch (const ValueError& error) {
-    throw FormatError(fmt::format("[load] {}: {}", archive.source, error.what()));
-  }
+  load_fields(archive, "model/config", "model", fields(options.model));
+  options.layer = layer_kind(options.model.model).default_config();
+  load_fields(archive, "model/layer", options.model.model, options.layer.field_list());
+  const std::string model = fields_to_json(model_fields(options));
+  load_fields(archive, "training/options", "options of training", all_fields(options));
+  const std::string told = fields_to_json(model_fields(options));
+  check<FormatError>(told == model, "load", "{}: options of training must be of the model {}: got {}", archive.source,
+                     model, told);
   return options;
 }
 
 Progress progress_of(const Archive& archive) {
   Progress progress;
-  try {
-    fields_from_json("progress of training", archive.text("training/progress"), fields(progress));
-  } catch (const ValueError& error) {
-    throw FormatError(fmt::format("[load] {}: {}", archive.source, error.what()));
-  }
+  load_fields(archive, "training/progress", "progress of training", fields(progress));
   return progress;
 }
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "char_lm/options.h"
 #include "char_lm/progress.h"
@@ -17,7 +18,8 @@ Archive open_checkpoint(std::string_view option, const std::string& path);
 /// Where a run writes its checkpoint, and where it keeps that of the smallest validation loss.
 std::string checkpoint_in(const std::string& folder);
 std::string best_checkpoint_in(const std::string& folder);
-bool holds_run(const std::string& folder);
+/// All that a folder holds, the likeliest to go on from first: the last, the kept ones from the newest on, the best.
+std::vector<std::string> checkpoints_in(const std::string& folder);
 /// Throws ValueError when training into options.out would destroy a run without having been told to.
 void check_nothing_is_lost(const TrainOptions& options);
 
@@ -33,6 +35,8 @@ std::string state_digest(const Archive& archive);
 
 /// Puts the checkpoint at `path` under another name, whole at every moment.
 void keep_as(const std::string& path, const std::string& other);
+/// Removes the others of a folder, which an earlier run left. Throws IoError.
+void keep_last_only(const std::string& folder);
 /// Keeps the last checkpoint of a folder as that of step `step`, and of those kept the `count` newest.
 void keep_latest(const std::string& folder, int64_t step, int64_t count);
 

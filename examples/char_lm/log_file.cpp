@@ -38,7 +38,7 @@ LogFile::~LogFile() {
 
 void LogFile::fail() const { throw IoError(fmt::format("[log] cannot write {}: {}", path_, std::strerror(errno))); }
 
-int64_t LogFile::open(const std::string& folder, int64_t lines) {
+void LogFile::open(const std::string& folder) {
   path_ = folder + "/log.jsonl";
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail();
@@ -46,6 +46,9 @@ int64_t LogFile::open(const std::string& folder, int64_t lines) {
     check<IoError>(errno != EWOULDBLOCK, "log", "another process is writing {}: one run a folder", path_);
     fail();
   }
+}
+
+int64_t LogFile::keep(int64_t lines) {
   const Kept kept = first_lines(path_, lines);
   const int cut = ::ftruncate(descriptor_, kept.bytes);
   if (cut != 0 && errno != EINVAL) fail();  // EINVAL: a device, which holds nothing that could be cut
@@ -53,10 +56,16 @@ int64_t LogFile::open(const std::string& folder, int64_t lines) {
 }
 
 void LogFile::append(const std::string& line) {
+  const off_t end = ::lseek(descriptor_, 0, SEEK_END);
   std::string rest = line + "\n";
   while (!rest.empty()) {
     const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
-    if (written < 0 && errno != EINTR) fail();
+    if (written < 0 && errno != EINTR) {
+      const int reason = errno;
+      [[maybe_unused]] const int cut = ::ftruncate(descriptor_, end);  // a device, which cannot be cut, took nothing
+      errno = reason;
+      fail();
+    }
     rest.erase(0, written > 0 ? static_cast<size_t>(written) : 0);
   }
 }

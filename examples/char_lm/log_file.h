@@ -14,11 +14,14 @@ class LogFile {
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
 
-  /// Keeps the first `lines` lines and returns how many there are. Throws IoError with the system's reason, and when
-  /// another process has it open.
-  int64_t open(const std::string& folder, int64_t lines);
-  /// Throws IoError.
+  /// Throws IoError with the system's reason, and when another process has it open.
+  void open(const std::string& folder);
+  /// Keeps the first `lines` lines and returns how many there are. Throws IoError.
+  int64_t keep(int64_t lines);
+  /// The whole line or nothing of it. Throws IoError.
   void append(const std::string& line);
+
+  const std::string& path() const { return path_; }
 
  private:
   [[noreturn]] void fail() const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -86,7 +87,9 @@ std::string script_of(const std::vector<Curve>& curves, const std::vector<Baseli
 }  // namespace
 
 std::string draw_losses(const std::string& folder, const std::vector<Baseline>& baselines) {
-  const std::vector<Curve> curves = read_curves(folder + "/log.jsonl");
+  const std::string log = folder + "/log.jsonl";
+  if (!std::filesystem::is_regular_file(log)) return "";  // a device may never end
+  const std::vector<Curve> curves = read_curves(log);
   if (curves.front().points.size() < 2) return "";
   const std::string script = script_of(curves, baselines);
   const std::string svg = folder + "/loss.svg", png = folder + "/loss.png";

@@ -208,7 +208,7 @@ Fields run_fields(TrainOptions& options) {
        .maximum = 1e9},
       {.name = "on_save_error",
        .target = &options.on_save_error,
-       .help = "when a checkpoint cannot be written",
+       .help = "when a checkpoint or a record cannot be written",
        .choices = {"stop", "continue"}},
       {.name = "on_nonfinite",
        .target = &options.on_nonfinite,

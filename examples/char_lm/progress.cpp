@@ -11,6 +11,8 @@ Fields fields(Progress& progress) {
           {.name = "seconds", .target = &progress.seconds, .help = ""},
           {.name = "updates", .target = &progress.updates, .help = "", .minimum = 0},
           {.name = "new_tokens", .target = &progress.new_tokens, .help = "", .minimum = 0},
+          {.name = "last_grad_norm", .target = &progress.last_grad_norm, .help = ""},
+          {.name = "last_lr", .target = &progress.last_lr, .help = ""},
           {.name = "best_loss", .target = &progress.best_loss, .help = ""},
           {.name = "best_step", .target = &progress.best_step, .help = "", .minimum = -1},
           {.name = "validated_step", .target = &progress.validated_step, .help = "", .minimum = 0},

@@ -20,6 +20,8 @@ struct Progress {
   int64_t updates = 0;
   int64_t new_tokens = 0;
 
+  double last_grad_norm = 0;  ///< of the last step, which a record may wait for
+  double last_lr = 0;
   double best_loss = 0;  ///< the smallest loss of a validation, of which best_step is the step; 0 and -1: none yet
   int64_t best_step = -1;
   int64_t validated_step = 0;

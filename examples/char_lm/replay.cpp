@@ -100,6 +100,7 @@ bool has_finite_weights(const Archive& bundle) {
 
 Outcome replay_in(const Archive& bundle) {
   const SavedModel saved = make_model(bundle);
+  check_carried(bundle, saved.model->initial_state(passes_of(bundle).front().window.inputs.size(0)));
   Outcome outcome;
   try {
     const AnomalyMode watching;

@@ -43,15 +43,19 @@ double bits(double nats) { return nats / std::log(2.0); }
 
 Reporter::Reporter(const Limits& limits) : limits_(limits) {}
 
-void Reporter::begin_log(const std::string& folder) { log_.open(folder, 0); }
+void Reporter::take_folder(const std::string& folder) { log_.open(folder); }
 
-void Reporter::continue_log(const std::string& folder, int64_t step, const Progress& progress) {
+void Reporter::begin_log() { log_.keep(0); }
+
+void Reporter::continue_log(int64_t step, const Progress& progress) {
   progress_ = progress;
   record_.step = first_step_ = step;
   record_.tokens = first_tokens_ = progress.tokens;
-  const int64_t found = log_.open(folder, progress.log_lines);
+  record_.grad_norm = progress.last_grad_norm;
+  record_.lr = progress.last_lr;
+  const int64_t found = log_.keep(progress.log_lines);
   if (found < progress.log_lines) {
-    tell(fmt::format("note: {}/log.jsonl has lost lines: {} are left of {}", folder, found, progress.log_lines));
+    tell(fmt::format("note: {} has lost lines: {} are left of {}", log_.path(), found, progress.log_lines));
     progress_.log_lines = found;
   }
 }
@@ -66,8 +70,8 @@ void Reporter::step(double loss, int64_t tokens, double grad_norm, double lr) {
   progress_.tokens += tokens;
   record_.step += 1;
   record_.tokens = progress_.tokens;
-  record_.grad_norm = grad_norm;
-  record_.lr = lr;
+  record_.grad_norm = progress_.last_grad_norm = grad_norm;
+  record_.lr = progress_.last_lr = lr;
   if (now - shown_ > std::chrono::milliseconds(100)) show_bar(loss);
 }
 

@@ -41,10 +41,12 @@ class Reporter {
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
 
-  /// Takes the folder for itself and begins log.jsonl anew, before the first step. Throws IoError.
-  void begin_log(const std::string& folder);
+  /// Takes the folder for this run, before anything in it is changed. Throws IoError, also when another run has it.
+  void take_folder(const std::string& folder);
+  /// Begins log.jsonl anew, before the first step. Throws IoError.
+  void begin_log();
   /// Goes on where a checkpoint of `step` was written: what the log tells of later is cut off. Throws IoError.
-  void continue_log(const std::string& folder, int64_t step, const Progress& progress);
+  void continue_log(int64_t step, const Progress& progress);
 
   /// After every update.
   void step(double loss, int64_t tokens, double grad_norm, double lr);

@@ -15,26 +15,36 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kept_prefix = "step-", suffix = ".carousel";
 
+std::string kept_name(int64_t step) { return fmt::format("{}{:012}{}", kept_prefix, step, suffix); }
+
+// Not so what a person named, who may call a copy step-good.carousel.
+bool is_kept_name(const std::string& name) {
+  return name.size() == kept_name(0).size() && name.starts_with(kept_prefix) && name.ends_with(suffix) &&
+         name.find_first_not_of("0123456789", kept_prefix.size()) == name.size() - suffix.size();
+}
+
 // Checkpoints kept by number, the newest first.
 std::vector<std::string> kept_checkpoints(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code unreadable;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, unreadable)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(kept_prefix) && name.ends_with(suffix)) paths.push_back(entry.path().string());
+    if (is_kept_name(name)) paths.push_back(entry.path().string());
   }
   std::sort(paths.rbegin(), paths.rend());  // their numbers have equally many digits
   return paths;
 }
 
-// The newest checkpoint that can be read: the last, then the kept ones, then the best.
+void remove_file(const std::string& path) {
+  std::error_code error;
+  fs::remove(path, error);
+  check<IoError>(!error, "archive", "cannot remove {}: {}", path, error.message());
+}
+
+// The newest checkpoint that can be read.
 Archive newest_good(const std::string& folder) {
-  std::vector<std::string> paths = kept_checkpoints(folder);
-  paths.insert(paths.begin(), checkpoint_in(folder));
-  paths.push_back(best_checkpoint_in(folder));
   std::string failures;
-  for (const std::string& path : paths) {
-    if (!fs::exists(path)) continue;
+  for (const std::string& path : checkpoints_in(folder)) {
     try {
       Archive archive = load_archive(path);
       training_state(archive);
@@ -59,6 +69,20 @@ bool may_change(const std::string& name) {
 
 }  // namespace
 
+std::vector<std::string> checkpoints_in(const std::string& folder) {
+  std::vector<std::string> paths = kept_checkpoints(folder);
+  paths.insert(paths.begin(), checkpoint_in(folder));
+  paths.push_back(best_checkpoint_in(folder));
+  std::erase_if(paths, [](const std::string& path) { return !fs::exists(path); });
+  return paths;
+}
+
+void keep_last_only(const std::string& folder) {
+  for (const std::string& path : checkpoints_in(folder)) {
+    if (path != checkpoint_in(folder)) remove_file(path);
+  }
+}
+
 void keep_as(const std::string& path, const std::string& other) {
   const std::string temporary = other + ".tmp";
   std::error_code error;
@@ -70,9 +94,9 @@ void keep_as(const std::string& path, const std::string& other) {
 }
 
 void keep_latest(const std::string& folder, int64_t step, int64_t count) {
-  keep_as(checkpoint_in(folder), fmt::format("{}/{}{:012}{}", folder, kept_prefix, step, suffix));
+  keep_as(checkpoint_in(folder), folder + "/" + kept_name(step));
   const std::vector<std::string> kept = kept_checkpoints(folder);
-  for (size_t i = static_cast<size_t>(count); i < kept.size(); ++i) fs::remove(kept[i]);
+  for (size_t i = static_cast<size_t>(count); i < kept.size(); ++i) remove_file(kept[i]);
 }
 
 std::string folder_to_resume(const std::vector<std::string>& arguments, const Config& config) {

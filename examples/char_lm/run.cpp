@@ -97,10 +97,12 @@ Run::Run(const TrainOptions& options)
 }
 
 void Run::begin() {
+  report_.take_folder(options_.out);
   if (options_.resume.empty()) {
     report_.set_fingerprint(corpus_.fingerprint);
     save();
-    return report_.begin_log(options_.out);
+    keep_last_only(options_.out);
+    return report_.begin_log();
   }
   Progress progress = progress_of(*options_.start);
   if (progress.text_fingerprint != corpus_.fingerprint) {
@@ -111,12 +113,13 @@ void Run::begin() {
         options_.text, corpus_.fingerprint, progress.text_fingerprint);
     progress.text_fingerprint = corpus_.fingerprint;
   }
+  check_carried(*options_.start, state_);
   TrainingState saved = resume(*options_.start, model_, *optimizer_);
   rng_ = saved.rng;
   state_ = saved.carried;
   windows_.seek(saved.position);
   saved_step_ = saved.step;
-  report_.continue_log(options_.out, saved.step, progress);
+  report_.continue_log(saved.step, progress);
 }
 
 void Run::update() {
@@ -198,7 +201,7 @@ void Run::finish_step(const std::function<bool()>& interrupted) {
   if (evaluates && corpus_.validation.numel() >= 2) {
     validate(interrupted);
   } else if (evaluates || is_due(options_.log_interval)) {
-    report_.record(std::nullopt);
+    record(std::nullopt);
   }
 }
 
@@ -217,25 +220,39 @@ void Run::validate(const std::function<bool()>& interrupted) {
   check<ValueError>(std::isfinite(loss), "train", "validation loss must be finite: got {} at step {}; {}",
                     std::abs(loss), step(), advice());
   const bool best = report_.note_validation(loss);
-  report_.record(loss);
-  if (best && saved_step_ == step()) keep_as(path_, best_checkpoint_in(options_.out));
+  record(loss);
+  if (!best || saved_step_ != step()) return;
+  write("kept as the best", [this] { keep_as(path_, best_checkpoint_in(options_.out)); });
+}
+
+void Run::record(std::optional<double> val_loss) {
+  write("recorded", [this, val_loss] { report_.record(val_loss); });
 }
 
 void Run::save() {
   if (saved_step_ == step()) return;
-  try {
-    save_now();
+  write("saved", [this] {
+    check_usable();
+    save_checkpoint(path_, model_, corpus_.vocabulary.symbols(), *optimizer_, training_state());
     saved_step_ = step();
-  } catch (const IoError& error) {
-    if (options_.on_save_error == "stop" || step() == 0) throw;
-    report_.note(fmt::format("step {} could not be saved, training goes on: {}", step(), error.what()));
-  }
+  });
+  if (options_.keep_last == 0 || step() == 0 || saved_step_ != step()) return;
+  write("kept", [this] { keep_latest(options_.out, step(), options_.keep_last); });
 }
 
-void Run::save_now() {
-  check_usable();
-  save_checkpoint(path_, model_, corpus_.vocabulary.symbols(), *optimizer_, training_state());
-  if (options_.keep_last > 0 && step() > 0) keep_latest(options_.out, step(), options_.keep_last);
+void Run::check_saved() const {
+  check<IoError>(saved_step_ == step(), "train", "step {} could not be saved: {} holds step {}", step(), path_,
+                 saved_step_);
+}
+
+// A failure ends the run, or is told of when the options say so.
+void Run::write(std::string_view what, const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const IoError& error) {
+    if (options_.on_save_error == "stop" || step() == 0) throw;
+    report_.note(fmt::format("step {} could not be {}, training goes on: {}", step(), what, error.what()));
+  }
 }
 
 TrainingState Run::training_state() const {

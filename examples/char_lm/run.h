@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "char_lm/corpus.h"
 #include "char_lm/options.h"
@@ -37,6 +38,8 @@ class Run {
   void finish_step(const std::function<bool()>& interrupted);
   /// A checkpoint of this step, unless it has been written.
   void save();
+  /// Throws IoError when this step has not been written, which runs that go on without a disk find out at their end.
+  void check_saved() const;
 
   int64_t step() const { return report_.last().step; }
   const Record& last() const { return report_.last(); }
@@ -53,7 +56,8 @@ class Run {
   double clip_and_step(double lr);
   void handle_nonfinite(const NonFiniteError& error, const std::vector<Pass>& passes, const TrainingState& before);
   void validate(const std::function<bool()>& interrupted);
-  void save_now();
+  void record(std::optional<double> val_loss);
+  void write(std::string_view what, const std::function<void()>& action);
   void check_usable() const;
   TrainingState training_state() const;
   void save_bundle(const NonFiniteError& error, const std::vector<Pass>& passes, const TrainingState& before);

@@ -2,6 +2,7 @@
 #include <carousel/nn/saved_model.h>
 
 #include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "char_lm/checkpoints.h"
@@ -208,6 +209,8 @@ Command sample_command(SampleOptions& options) {
           .check =
               [&options](const Given&) {
                 check<ValueError>(!options.logprobs || options.json, "--logprobs", "is for --json");
+                check<ValueError>(options.seed <= std::numeric_limits<int64_t>::max() - options.samples, "--seed",
+                                  "must leave seeds for {} texts: got {}", options.samples, options.seed);
               },
           .run = [&options] { return sample(options); }};
 }

@@ -135,9 +135,19 @@ void tell_what_surprises(const TrainOptions& options, const Given& given) {
   }
 }
 
+// An empty word is a variable of a script that was not set; without the option another text would be learnt, or
+// another run begun.
+void check_named(const TrainOptions& options, const Given& given) {
+  for (const auto& [name, value] :
+       {std::pair("text", &options.text), std::pair("resume", &options.resume), std::pair("config", &options.config)}) {
+    check<ValueError>(!is_typed(given, name) || !value->empty(), spelled(given, name), "must not be empty: got \"\"");
+  }
+}
+
 }  // namespace
 
 void settle(TrainOptions& options, Given given) {
+  check_named(options, given);
   given.erase("config");  // names no setting of its own
   check<ValueError>(!options.out.empty(), "--out", "must name a folder: got \"\"");
   if (!options.time_limit.empty()) parse_seconds("--time-limit", options.time_limit);

@@ -123,12 +123,13 @@ int train(const TrainOptions& options, const std::string& program) {
     reason = reason_to_end(run, options);
   }
   run.clear_bar();
+  if (run.step() < options.steps) run.save();
+  run.check_saved();
   if (!interrupted() && run.step() == options.steps) {
     print_end(run);
     print_picture(options, without_model);
     return 0;
   }
-  run.save();
   if (!interrupted()) print_picture(options, without_model);
   print_ended_early(run, options, interrupted() ? fmt::format("signal {}", interrupt.signal()) : reason, program);
   return interrupt.exit_code();

@@ -13,6 +13,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <new>
 
 #include "common/help.h"
 #include "common/option_values.h"
@@ -114,16 +116,41 @@ Request parse_command_line(const Program& program, const std::vector<std::string
   return {.command = command, .notice = idle.empty() ? "" : "note: without effect here: " + join(idle)};
 }
 
+namespace {
+
+// What a file holds may be quoted in an error: control characters would break the line, or command the terminal.
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7F) {
+      line += c;
+    } else {
+      line += c == '\n' ? "\\n" : fmt::format("\\x{:02x}", byte);
+    }
+  }
+  return line;
+}
+
+}  // namespace
+
 void tell(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
 
 int report_errors(std::string_view program, const std::function<int()>& body) {
+  const auto tell_error = [program](std::string_view text) { tell(fmt::format("{}: {}", program, one_line(text))); };
   try {
     return body();
   } catch (const UsageError& error) {
-    tell(fmt::format("{}: {}", program, error.what()));
+    tell_error(error.what());
     return 2;
+  } catch (const std::filesystem::filesystem_error& error) {  // of looking at a path: too long, no permission
+    tell_error(fmt::format("[file] cannot use {}: {}", error.path1().string(), error.code().message()));
+    return 1;
+  } catch (const std::bad_alloc&) {
+    tell_error("[memory] there is too little for this");
+    return 1;
   } catch (const std::exception& error) {
-    tell(fmt::format("{}: {}", program, error.what()));
+    tell_error(error.what());
     return 1;
   }
 }
@@ -143,6 +170,7 @@ int run_program(const Program& program, int argc, char** argv) {
   wait_patiently(argv);
   open_standard_streams();
   std::signal(SIGPIPE, SIG_DFL);  // whatever the parent had it do
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of writing, not the end
   return report_errors(program.name, [&] {
     constexpr int64_t narrowest = 50, widest = 120;  // a longer line is hard to read
     const int64_t width = std::clamp(terminal_columns(STDOUT_FILENO).value_or(80), narrowest, widest);

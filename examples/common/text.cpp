@@ -103,8 +103,8 @@ Vocabulary::Vocabulary(std::string_view text) : symbols_(decode_utf8(text, "voca
 
 Vocabulary Vocabulary::from_symbols(std::string_view symbols) {
   Vocabulary vocabulary(symbols);
-  check<FormatError>(vocabulary.symbols() == symbols, "vocabulary", "symbols must be distinct and in order: got '{}'",
-                     symbols);
+  check<FormatError>(vocabulary.symbols() == symbols, "vocabulary",
+                     "symbols must be distinct and in order: got '{:.60}'", symbols);
   return vocabulary;
 }
 

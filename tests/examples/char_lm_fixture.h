@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -56,6 +58,27 @@ class CharLm : public ::testing::Test {
     std::ifstream file(out_ + "/log.jsonl");
     for (std::string line; std::getline(file, line);) records.push_back(json::parse(line));
     return records;
+  }
+
+  static std::string bytes_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  // Every file of the run.
+  std::map<std::string, std::string> contents() const {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(out_)) {
+      files[entry.path().filename().string()] = bytes_of(entry.path().string());
+    }
+    return files;
+  }
+  std::string checkpoint() const { return out_ + "/checkpoint.carousel"; }
+  // The error, which is one line behind that of the header.
+  static std::string error_of(const ProgramResult& result) {
+    const size_t at = result.err.rfind("char_lm: ");
+    EXPECT_NE(at, std::string::npos) << result.err;
+    EXPECT_EQ(result.err.find('\n', at), result.err.size() - 1) << result.err;
+    return at == std::string::npos ? result.err : result.err.substr(at);
   }
 
   json info() { return json::parse(run({"info", out_, "--json"}).out); }
