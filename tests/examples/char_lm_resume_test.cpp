@@ -206,7 +206,7 @@ TEST_F(Resumed, ASaveThatFailsLeavesTheOldCheckpoint) {  // HD-30
   EXPECT_EQ(log().back()["step"], 20);
 }
 
-TEST_F(Resumed, ASignalEndsAValidation) {
+TEST_F(Resumed, ASignalEndsAValidation) {  // HD-39
   const std::string text = write("long.txt", repeated("the cat sat on the mat and that was that\n", 20000));
   const Arguments slow = {"train", "--text",         text,  "--out",        out_, "--split",
                           "0.01",  "--rnn_size",     "512", "--steps",      "5",  "--eval-interval",

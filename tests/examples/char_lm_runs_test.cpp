@@ -159,7 +159,7 @@ class Interrupted : public CharLm {
   }
 };
 
-TEST_F(Interrupted, SavesAWholeStepAndSaysHowToGoOn) {
+TEST_F(Interrupted, SavesAWholeStepAndSaysHowToGoOn) {  // HD-39
   for (const auto& [signal, code] : {std::pair(SIGINT, 130), std::pair(SIGTERM, 143)}) {
     const ProgramResult result = run_long(text_, {"--hidden", "16", "--batch-size", "4", "--seq-length", "16"},
                                           [this, number = signal](int pid) {
@@ -196,7 +196,7 @@ TEST_F(Interrupted, PrintsACommandThatGoesOn) {
   EXPECT_EQ(told["seq_length"], 16);
 }
 
-TEST_F(Interrupted, EndsAtOnceAtTheSecondSignalAndHarmsNoFile) {
+TEST_F(Interrupted, EndsAtOnceAtTheSecondSignalAndHarmsNoFile) {  // HD-39
   const std::string text = write("long.txt", repeated("abcdefgh", 4000));
   const Arguments half_a_second_a_step = {"--seq-length", "512", "--batch-size", "32", "--rnn_size", "1024"};
   const ProgramResult result = run_long(text, half_a_second_a_step, [this](int pid) {
@@ -210,7 +210,7 @@ TEST_F(Interrupted, EndsAtOnceAtTheSecondSignalAndHarmsNoFile) {
   EXPECT_EQ(info()["step"], 0);
 }
 
-TEST_F(Interrupted, SamplingEndsWithWhatItHas) {
+TEST_F(Interrupted, SamplingEndsWithWhatItHas) {  // HD-39
   ASSERT_EQ(train(text_).exit_code, 0);
   const ProgramResult result = run_built("char_lm", {"sample", out_, "--length", "1000000000"}, [](int pid) {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));

@@ -201,7 +201,7 @@ TEST_F(CharLm, RefusesATextThatNeverEnds) {
 
 // Text input
 
-TEST_F(CharLm, ReadsAndWritesTextOutsideAscii) {
+TEST_F(CharLm, ReadsAndWritesTextOutsideAscii) {  // HD-21
   ASSERT_EQ(train(write("accents.txt", repeated("naïve café – 日本\n", 300))).exit_code, 0);
   EXPECT_EQ(info()["vocabulary_size"], 13);
   const ProgramResult result = run({"sample", out_, "--length", "500", "--prompt", "café 日"});
@@ -211,7 +211,7 @@ TEST_F(CharLm, ReadsAndWritesTextOutsideAscii) {
   EXPECT_GE(object["text"].get<std::string>().size(), 500u);
 }
 
-TEST_F(CharLm, NamesASymbolThatTheModelDoesNotKnow) {
+TEST_F(CharLm, NamesASymbolThatTheModelDoesNotKnow) {  // HD-22
   ASSERT_EQ(train(write("hello.txt", repeated("Helloworld!\n", 300))).exit_code, 0);
   const auto error = [this](const std::string& prompt) {
     const ProgramResult result = run({"sample", out_, "--prompt", prompt});
@@ -227,12 +227,12 @@ TEST_F(CharLm, NamesASymbolThatTheModelDoesNotKnow) {
   EXPECT_EQ(run({"sample", out_, "--prompt", ""}).out, run({"sample", out_}).out);
 }
 
-TEST_F(CharLm, SamplesWithoutALineEndInTheVocabulary) {
+TEST_F(CharLm, SamplesWithoutALineEndInTheVocabulary) {  // HD-22
   ASSERT_EQ(train(write("line.txt", repeated("Helloworld!", 300))).exit_code, 0);
   EXPECT_EQ(run({"sample", out_, "--length", "10"}).out.size(), 11u) << "ten symbols and our line end";
 }
 
-TEST_F(CharLm, TreatsMarksAndLineEndsByOnePolicy) {
+TEST_F(CharLm, TreatsMarksAndLineEndsByOnePolicy) {  // HD-23
   const ProgramResult windows = train(write("windows.txt", "\xEF\xBB\xBF" + repeated("a\r\nb\r\n", 1000)));
   ASSERT_EQ(windows.exit_code, 0) << windows.err;
   EXPECT_NE(windows.err.find("dropped the byte-order mark"), std::string::npos);
@@ -246,7 +246,7 @@ TEST_F(CharLm, TreatsMarksAndLineEndsByOnePolicy) {
   EXPECT_EQ(info()["vocabulary"], "\nab");
 }
 
-TEST_F(CharLm, NamesSizeFoundAndNeededForAShortText) {
+TEST_F(CharLm, NamesSizeFoundAndNeededForAShortText) {  // HD-20
   for (const int size : {1, 30, 2000, 2500}) {
     const ProgramResult result =
         train(write("short.txt", repeated("x", size)), {"--split", "1", "--seq-length", "50", "--batch-size", "50"});
@@ -258,7 +258,7 @@ TEST_F(CharLm, NamesSizeFoundAndNeededForAShortText) {
   EXPECT_NE(train(write("empty.txt", "")).err.find("the file is empty"), std::string::npos);
 }
 
-TEST_F(CharLm, TrainsOnTheLeastThatIsEnough) {
+TEST_F(CharLm, TrainsOnTheLeastThatIsEnough) {  // HD-20
   const auto code = [this](int size, const std::string& rows) {
     return train(write("least.txt", repeated("x", size)),
                  {"--split", "1", "--seq-length", "50", "--batch-size", rows, "--steps", "3"})
@@ -304,7 +304,7 @@ TEST_F(CharLm, RefusesNonsenseBeforeAnyFileIsTouched) {
             "char_lm: [--model] must be one of " + join(layer_kind_names()) + ": got \"rmn\"; did you mean rnn?\n");
 }
 
-TEST_F(CharLm, TellsAMissingTextFromAFolder) {
+TEST_F(CharLm, TellsAMissingTextFromAFolder) {  // HD-40
   const std::string missing = folder_.path("missing.txt");
   ProgramResult result = train(missing);
   EXPECT_EQ(result.exit_code, 1);

