@@ -109,6 +109,7 @@ TEST_F(Handed, AFullDiskKeepsTheOldCheckpointAndIsNoSuccess) {  // HD-30
   EXPECT_NE(result.err.find("note: step 20 could not be saved, training goes on: " + reason + "\n"), std::string::npos)
       << result.err;
   EXPECT_EQ(error_of(result), "char_lm: [train] step 20 could not be saved: " + checkpoint() + " holds step 5\n");
+  ASSERT_FALSE(log().empty());
   EXPECT_EQ(log().back()["step"], 20) << "training went on";
   EXPECT_TRUE(bytes_of(checkpoint()) == before.at("checkpoint.carousel"));
   EXPECT_FALSE(std::filesystem::exists(checkpoint() + ".tmp"));
