@@ -39,8 +39,14 @@ void load_fields(const Archive& archive, const std::string& name, std::string_vi
   try {
     fields_from_json(owner, json, fields);
   } catch (const Error& error) {
-    throw FormatError(fmt::format("[load] {}: {}", archive.source, error.what()));
+    archive.refuse(error);
   }
+}
+
+void Archive::refuse(const Error& error) const {
+  const std::string_view text = error.what();
+  if (text.find(source) != std::string_view::npos) throw FormatError(std::string(text));
+  throw FormatError(fmt::format("[load] {}: {}", source, text));
 }
 
 void save_tensors(const NamedTensors& tensors, const std::string& prefix, Archive& archive) {

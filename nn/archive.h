@@ -21,12 +21,16 @@ struct Archive {
 
   const Tensor& tensor(const std::string& name) const;     ///< throws FormatError when missing
   const std::string& text(const std::string& name) const;  ///< throws FormatError when missing
+
+  /// Throws the error as a FormatError that names the file.
+  [[noreturn]] void refuse(const Error& error) const;
 };
 
 /// Writes to `path`.tmp, flushes it to disk, and renames it: whatever happens, `path` holds the old archive or the
 /// new one, whole; a temporary file that a killed process left is replaced. One process at a time may save to a path.
 /// Throws IoError with path and system reason, also when `path` is there and is not a regular file.
 void save_archive(const Archive& archive, const std::string& path);
+/// Reads the file twice, for its digest and for its contents, and so needs its memory once, and at most 100 MB more.
 /// Throws IoError when it cannot be read, FormatError naming file and fault when it is not a whole archive of a
 /// version understood.
 Archive load_archive(const std::string& path);

@@ -8,8 +8,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <streambuf>
 
 namespace carousel {
 namespace {
@@ -19,6 +22,8 @@ constexpr size_t version_at = 8;
 constexpr size_t length_at = 12;
 constexpr size_t digest_at = 20;
 constexpr size_t header_bytes = digest_at + 32;
+
+using Block = std::array<char, 1 << 16>;
 
 std::string sha256(std::string_view bytes) {
   Sha256 sum;
@@ -76,18 +81,16 @@ class File {
     }
   }
 
-  // Up to `count` bytes; fewer at the end of the file.
-  std::string read(size_t count) const {
-    std::string bytes(count, '\0');
+  // What stands at `at`, up to `count` bytes; fewer at the end of the file.
+  std::string_view read(char* bytes, size_t count, uint64_t at) const {
     size_t filled = 0;
     while (filled < count) {
-      const ssize_t got = ::read(descriptor_, bytes.data() + filled, count - filled);
+      const ssize_t got = ::pread(descriptor_, bytes + filled, count - filled, static_cast<off_t>(at + filled));
       expect(got >= 0 || errno == EINTR);
       if (got == 0) break;
       filled += got > 0 ? static_cast<size_t>(got) : 0;
     }
-    bytes.resize(filled);
-    return bytes;
+    return {bytes, filled};
   }
 
   void flush() const { expect(::fsync(descriptor_) == 0); }
@@ -101,6 +104,34 @@ class File {
   std::string path_;
   std::string what_;
   int descriptor_;
+};
+
+// A stream over a file from `begin` to `end`, a block at a time.
+class FileBuffer : public std::streambuf {
+ public:
+  FileBuffer(const File& file, uint64_t begin, uint64_t end, const std::string& path)
+      : file_(file), at_(begin), end_(end), path_(path) {}
+
+  std::string_view next_block() {
+    const auto wanted = static_cast<size_t>(std::min<uint64_t>(block_.size(), end_ - at_));
+    const std::string_view bytes = file_.read(block_.data(), wanted, at_);
+    check<FormatError>(bytes.size() == wanted, "load", "{} is cut off: it was written to while it was read", path_);
+    at_ += bytes.size();
+    return bytes;
+  }
+
+ private:
+  int_type underflow() override {
+    const std::string_view bytes = next_block();
+    setg(block_.data(), block_.data(), block_.data() + bytes.size());
+    return bytes.empty() ? traits_type::eof() : traits_type::to_int_type(block_.front());
+  }
+
+  const File& file_;
+  uint64_t at_;
+  uint64_t end_;
+  const std::string& path_;
+  Block block_;
 };
 
 // Removes a file at the end of the scope, unless it was renamed.
@@ -136,9 +167,18 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// What a file is that is no archive.
+std::string_view guess(std::string_view header) {
+  if (header.starts_with("PK\3\4")) return "it is a zip file, as PyTorch writes";
+  if (header.starts_with("\x1F\x8B")) return "it is compressed with gzip";
+  if (header.starts_with("\x89PNG")) return "it is a PNG picture";
+  if (header.size() > 8 && header[8] == '{') return "it looks like a safetensors file";
+  return "it begins with other bytes";
+}
+
 void check_header(std::string_view header, uint64_t file_bytes, const std::string& path) {
   check<FormatError>(header.substr(0, magic.size()) == magic.substr(0, header.size()) && !header.empty(), "load",
-                     "{} is not a Carousel archive: it begins with other bytes", path);
+                     "{} is not a Carousel archive: {}", path, guess(header));
   check<FormatError>(header.size() == header_bytes, "load", "{} is cut off: got {} bytes, the header alone has {}",
                      path, file_bytes, header_bytes);
   const uint64_t version = get_number(header, version_at, 4);
@@ -172,13 +212,17 @@ Archive load_archive(const std::string& path) {
   if (S_ISDIR(status.st_mode)) fail("read", path, EISDIR);
   check<IoError>(S_ISREG(status.st_mode), "archive", "cannot read {}: not a regular file", path);
   const auto file_bytes = static_cast<uint64_t>(status.st_size);
-  const std::string header = file.read(header_bytes);
+  std::array<char, header_bytes> header_block;
+  const std::string_view header = file.read(header_block.data(), header_bytes, 0);
   check_header(header, file_bytes, path);
 
-  const std::string payload = file.read(file_bytes - header_bytes);
-  check<FormatError>(sha256(payload) == std::string_view(header).substr(digest_at), "load",
-                     "{} is damaged: its checksum does not match", path);
-  return decode_payload(payload, path);
+  Sha256 sum;
+  FileBuffer bytes(file, header_bytes, file_bytes, path);
+  for (std::string_view block = bytes.next_block(); !block.empty(); block = bytes.next_block()) sum.add(block);
+  check<FormatError>(sum.digest() == header.substr(digest_at), "load", "{} is damaged: its checksum does not match",
+                     path);
+  FileBuffer payload(file, header_bytes, file_bytes, path);
+  return decode_payload(payload, file_bytes - header_bytes, path);
 }
 
 }  // namespace carousel

@@ -70,6 +70,8 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   std::string nearest;
   size_t smallest = (name.size() + 2) / 3 + 1;  // a third of the letters wrong is no longer a slip
   for (const std::string& candidate : names) {
+    const size_t longer = std::max(name.size(), candidate.size()), shorter = std::min(name.size(), candidate.size());
+    if (longer - shorter >= smallest) continue;  // at least so far: a name of a megabyte costs nothing
     const size_t distance = edit_distance(name, candidate);
     if (distance < smallest) {
       smallest = distance;

@@ -29,9 +29,9 @@ void check_fields(std::string_view owner, const Fields& fields);
 
 /// The record as a JSON object, fields in order.
 std::string fields_to_json(const Fields& fields);
-/// Sets fields from a JSON object. Throws FormatError for text that is not an object, an unknown name (the nearest
-/// one is suggested) or a value of another type; then checks the ranges of those it names. On an error no field
-/// changes.
+/// Sets fields from a JSON object of at most 1 MiB. Throws FormatError for text that is not an object, an unknown name
+/// (the nearest one is suggested), one that stands twice, or a value of another type; then checks the ranges of those
+/// it names. On an error no field changes.
 void fields_from_json(std::string_view owner, const std::string& json, const Fields& fields);
 
 /// "a, b, c".

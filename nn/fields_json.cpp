@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <set>
 #include <type_traits>
 
 namespace carousel {
@@ -46,11 +47,8 @@ Value read(std::string_view owner, const Field& field, const Json& json) {
   return json.get<std::string>();
 }
 
-Json parse_object(std::string_view owner, const std::string& text) {
-  Json object = Json::parse(text, nullptr, false);
-  check<FormatError>(object.is_object(), owner, "configuration must be a JSON object: got {}", text.substr(0, 80));
-  return object;
-}
+// For an error, which is a line.
+std::string shortened(const std::string& text) { return text.substr(0, 80); }
 
 const Field& find_field(std::string_view owner, const std::string& name, const Fields& fields) {
   std::vector<std::string> names;
@@ -58,7 +56,33 @@ const Field& find_field(std::string_view owner, const std::string& name, const F
     if (field.name == name) return field;
     names.push_back(field.name);
   }
-  throw FormatError(fmt::format("[{}] {}", owner, unknown_name("field", name, names)));
+  throw FormatError(fmt::format("[{}] {}", owner, unknown_name("field", shortened(name), names)));
+}
+
+// What does not belong there is refused where it begins, so that a hostile text costs little: neither names nor
+// brackets without end are kept.
+Json parse_object(std::string_view owner, const std::string& text, const Fields& fields) {
+  constexpr size_t most_bytes = 1 << 20;
+  check<FormatError>(text.size() <= most_bytes, owner, "configuration must have at most {} bytes: got {}", most_bytes,
+                     text.size());
+  const std::string is_no_object = fmt::format("configuration must be a JSON object: got {}", shortened(text));
+  std::set<std::string> names;
+  std::string name;
+  const auto look = [owner, &fields, &is_no_object, &names, &name](int depth, Json::parse_event_t event,
+                                                                   const Json& parsed) {
+    if (event == Json::parse_event_t::key) {
+      name = parsed.get<std::string>();
+      find_field(owner, name, fields);
+      check<FormatError>(names.insert(name).second, owner, "{} must be given once: got it twice", name);
+    }
+    const bool list = event == Json::parse_event_t::array_start, object = event == Json::parse_event_t::object_start;
+    check<FormatError>(depth > 0 || !list, owner, "{}", is_no_object);
+    check<FormatError>(depth == 0 || !(list || object), owner, "{} must be one value: got a list or an object", name);
+    return true;
+  };
+  Json object = Json::parse(text, look, false);
+  check<FormatError>(object.is_object(), owner, "{}", is_no_object);
+  return object;
 }
 
 }  // namespace
@@ -72,7 +96,7 @@ std::string fields_to_json(const Fields& fields) {
 }
 
 void fields_from_json(std::string_view owner, const std::string& json, const Fields& fields) {
-  const Json object = parse_object(owner, json);
+  const Json object = parse_object(owner, json, fields);
   std::vector<std::pair<const Field*, Value>> changes;
   Fields named;
   for (const auto& [name, value] : object.items()) {

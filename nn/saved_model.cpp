@@ -84,8 +84,8 @@ SavedModel make_model(const Archive& archive) {
     SavedModel saved{make_described(archive), archive.text("vocabulary")};
     load_weights(archive, *saved.model);
     return saved;
-  } catch (const ValueError& error) {
-    throw FormatError(fmt::format("[load] {}: {}", archive.source, error.what()));
+  } catch (const Error& error) {
+    archive.refuse(error);
   }
 }
 

@@ -43,8 +43,11 @@ std::vector<int64_t> checked_counters(const Archive& archive) {
                      "{}: {} must be int64 [{}]: got {} {}", archive.source, counters_name, int{counter_count},
                      to_string(tensor.dtype()), to_string(tensor.shape()));
   std::vector<int64_t> counters = tensor.to_vector<int64_t>();
-  check<FormatError>(counters[updates] >= 0 && counters[position] >= 0, "resume",
-                     "{}: counts must be >= 0: got {} and {}", archive.source, counters[updates], counters[position]);
+  constexpr int64_t most = int64_t{1} << 62;  // from there nobody counts on to the end of 64 bits
+  for (const Counter counter : {updates, position}) {
+    check<FormatError>(counters[counter] >= 0 && counters[counter] <= most, "resume",
+                       "{}: counts must be in [0, {}]: got {}", archive.source, most, counters[counter]);
+  }
   return counters;
 }
 

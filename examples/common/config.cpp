@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "common/option_values.h"
 
@@ -29,15 +30,20 @@ Config::Entry entry_of(const std::string& key, const Json& value) {
   return {.key = key, .type = type_of(value), .text = text, .json = json};
 }
 
-// JSON lets a key stand twice, and the parser would quietly take the last.
+// JSON lets a key stand twice, and the parser would quietly take the last. How many keys and brackets there may be is
+// bounded: the parser searches all keys of an object for each, and dump() calls itself for each bracket.
 Json parse_object(const std::string& name, std::string_view text) {
-  std::vector<std::string> keys;
+  constexpr size_t most_keys = 1000;
+  constexpr int deepest = 10;
+  size_t keys = 0;
+  std::set<std::string> own_keys;
   const auto note_key = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth != 1 || event != Json::parse_event_t::key) return true;
+    check_usage(depth <= deepest, name, "must hold one JSON object in which nothing is nested");
+    if (event != Json::parse_event_t::key) return true;
+    check_usage(++keys <= most_keys, name, "must hold at most {} keys: got more", most_keys);
+    if (depth != 1) return true;
     const auto key = parsed.get<std::string>();
-    check_usage(std::find(keys.begin(), keys.end(), key) == keys.end(), name + ": " + key,
-                "must be given once: got it again");
-    keys.push_back(key);
+    check_usage(own_keys.insert(key).second, name + ": " + key, "must be given once: got it again");
     return true;
   };
   try {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -116,7 +117,23 @@ TEST_F(ConfigFile, RefusesWhatIsNoObject) {
   EXPECT_EQ(error_of("{} {}"), "[c.json] must hold one JSON object: line 1 is not JSON");
   EXPECT_EQ(error_of("{\"lr\": 1e999}"), "[c.json] must hold one JSON object with numbers of 64 bits");
   EXPECT_EQ(error_of("{\"model\": \"\xff\"}"), "[c.json] must hold one JSON object: line 1 is not JSON");
-  EXPECT_EQ(error_of(std::string(100000, '[')), "[c.json] must hold one JSON object: line 1 is not JSON");
+  const std::string nested = "[c.json] must hold one JSON object in which nothing is nested";
+  EXPECT_EQ(error_of(std::string(100000, '[')), nested);
+  EXPECT_EQ(error_of(std::string(500000, '[') + std::string(500000, ']')), nested);
+  EXPECT_EQ(error_of("{\"lr\": " + std::string(400000, '[') + std::string(400000, ']') + "}"), nested);
+}
+
+TEST_F(ConfigFile, RefusesKeysWithoutEndAtOnce) {
+  std::string many = "{", within = "{\"lr\": {";
+  for (int i = 0; i < 80000; ++i) {
+    const std::string entry = (i > 0 ? ",\"" : "\"") + std::to_string(i) + "\":0";
+    many += entry;
+    within += entry;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(error_of(many + "}"), "[c.json] must hold at most 1000 keys: got more");
+  EXPECT_EQ(error_of(within + "}}"), "[c.json] must hold at most 1000 keys: got more");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2)) << "a second each";
 }
 
 TEST_F(ConfigFile, IsAFileThatCanBeRead) {
