@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <sstream>
+#include <type_traits>
 
 namespace carousel {
 namespace {

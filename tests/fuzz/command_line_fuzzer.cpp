@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                           {.name = "number", .target = &number, .help = "", .aliases = {"share_of"}},
                                           {.name = "flag", .target = &flag, .help = ""},
                                           {.name = "text", .target = &text, .help = "", .choices = {"", "a", "b"}}}}},
-                             .strangers = {{"device", "has no meaning here"}}};
+                             .strangers = {{"device", {.advice = "must be cpu", .granted = {"cpu"}}}}};
     std::vector<std::string> arguments;
     std::istringstream lines{std::string(fuzz::bytes(data, size))};
     for (std::string line; std::getline(lines, line);) arguments.push_back(line);
