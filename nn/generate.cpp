@@ -47,13 +47,14 @@ void check_prompt(const CharacterModel& model, std::span<const int64_t> prompt) 
 
 // The next token of a row: `logits` is undefined before the first of an empty prompt.
 GeneratedToken draw(const Tensor& logits, int64_t vocabulary, int64_t row, const std::vector<int64_t>& text,
-                    const SamplingOptions& options, Rng& rng) {
+                    const GenerateOptions& options, Rng& rng) {
   if (!logits.defined()) {
-    return {row, rng.next_integer(0, vocabulary), -std::log(static_cast<double>(vocabulary))};
+    return {row, rng.next_integer(0, vocabulary),
+            options.log_probabilities ? -std::log(static_cast<double>(vocabulary)) : 0};
   }
   const Tensor own = logits.select(0, row);
-  const int64_t token = sample(own, options, rng, text);
-  return {row, token, log_probability(own, token)};
+  const int64_t token = sample(own, options.sampling, rng, text);
+  return {row, token, options.log_probabilities ? log_probability(own, token) : 0};
 }
 
 }  // namespace
@@ -78,7 +79,7 @@ std::vector<std::vector<int64_t>> generate_rows(const CharacterModel& model, std
         text.push_back(0);
         continue;
       }
-      const GeneratedToken next = draw(logits, model.config().vocabulary_size, row, text, options.sampling, rngs[i]);
+      const GeneratedToken next = draw(logits, model.config().vocabulary_size, row, text, options, rngs[i]);
       text.push_back(next.token);
       if (options.on_token && !options.on_token(next)) lengths[i] = made + 1;
     }

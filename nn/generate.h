@@ -13,12 +13,13 @@ namespace carousel {
 struct GeneratedToken {
   int64_t row;  ///< of the texts that are written side by side
   int64_t token;
-  double log_probability;  ///< what the model itself gave it, in nats
+  double log_probability;  ///< what the model itself gave it, in nats; 0 unless asked for
 };
 
 struct GenerateOptions {
   int64_t length = 400;  ///< tokens to add to the prompt
   SamplingOptions sampling = {};
+  bool log_probabilities = false;  ///< whether on_token is told them, for a softmax more a token
   /// Called with each new token as soon as it is drawn; when it returns false, its row ends.
   std::function<bool(const GeneratedToken& token)> on_token = {};
 };

@@ -33,32 +33,32 @@ void penalize(std::vector<double>& logits, double penalty, std::span<const int64
   }
 }
 
-// Indices, the largest value first; of equal ones the earlier.
-std::vector<size_t> descending(const std::vector<double>& values) {
-  std::vector<size_t> order(values.size());
+std::vector<size_t> indices(size_t count) {
+  std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&values](size_t a, size_t b) { return values[a] > values[b]; });
   return order;
 }
 
-void keep_first(std::vector<double>& values, const std::vector<size_t>& order, size_t count, double otherwise) {
-  for (size_t i = count; i < order.size(); ++i) values[order[i]] = otherwise;
+// Orders indices by their values, the largest first; of equal ones the earlier.
+auto descending(const std::vector<double>& values) {
+  return [&values](size_t a, size_t b) { return values[a] != values[b] ? values[a] > values[b] : a < b; };
 }
 
-// exp(values - largest): the likeliest has 1, so that nothing overflows.
-std::vector<double> relative_to_top(const std::vector<double>& values) {
-  const double top = *std::max_element(values.begin(), values.end());
-  std::vector<double> weights;
-  for (const double value : values) weights.push_back(std::exp(value - top));
-  return weights;
+// Gives all but the `count` largest logits no chance.
+void keep_largest(std::vector<double>& logits, size_t count) {
+  std::vector<size_t> order = indices(logits.size());
+  const auto rest = order.begin() + static_cast<std::ptrdiff_t>(count);
+  std::nth_element(order.begin(), rest, order.end(), descending(logits));
+  for (auto i = rest; i != order.end(); ++i) logits[*i] = never;
 }
 
 void keep_nucleus(std::vector<double>& weights, double top_p) {
-  const std::vector<size_t> order = descending(weights);
+  std::vector<size_t> order = indices(weights.size());
+  std::sort(order.begin(), order.end(), descending(weights));
   const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
   size_t count = 0;
   for (double reached = 0; count < order.size() && reached < top_p * all; ++count) reached += weights[order[count]];
-  keep_first(weights, order, std::max<size_t>(count, 1), 0);
+  for (size_t i = std::max<size_t>(count, 1); i < order.size(); ++i) weights[order[i]] = 0;
 }
 
 }  // namespace
@@ -91,13 +91,13 @@ std::vector<double> probabilities(const Tensor& logits, const SamplingOptions& o
     return certain;
   }
   if (options.top_k > 0 && options.top_k < std::ssize(values)) {
-    keep_first(values, descending(values), static_cast<size_t>(options.top_k), never);
+    keep_largest(values, static_cast<size_t>(options.top_k));
   }
   const double top = *std::max_element(values.begin(), values.end());
-  for (double& value : values) value = (value - top) / options.temperature;  // shifted first: no overflow
-  std::vector<double> weights = relative_to_top(values);
+  std::vector<double> weights;  // the likeliest has 1: no overflow
+  for (const double value : values) weights.push_back(std::exp((value - top) / options.temperature));
   if (options.top_p < 1) keep_nucleus(weights, options.top_p);
-  for (double& weight : weights) weight = weight < options.min_p ? 0 : weight;  // the likeliest has 1
+  for (double& weight : weights) weight = weight < options.min_p ? 0 : weight;
   const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (double& weight : weights) weight /= all;
   return weights;

@@ -16,6 +16,10 @@ double accumulate(const Variable& loss, const Share& share) {
   check<ValueError>(share.counted >= 0 && share.counted <= share.of_all, "accumulate",
                     "targets must be 0 <= counted <= of_all: got {} and {}", share.counted, share.of_all);
   if (share.counted == 0) return 0;
+  if (share.counted == share.of_all) {  // alone: a product by 1 would only be one more operation
+    loss.backward();
+    return loss.value().item();
+  }
   const Variable part = loss * (static_cast<double>(share.counted) / static_cast<double>(share.of_all));
   part.backward();
   return part.value().item();

@@ -156,8 +156,8 @@ BpttTrace train_truncated(const StatefulModel& model, Optimizer& optimizer, cons
     BpttResult result = read_window(model, inputs, memory, config, next, options);
     const Variable of_steps = loss(result.output, first);
     const double value = of_steps.value().item();
-    check<ValueError>(std::isfinite(value), "train_truncated", "the loss must be finite: got {} at update {}", value,
-                      update);
+    check<NonFiniteError>(std::isfinite(value), "train_truncated", "the loss must be finite: got {} at update {}",
+                          value, update);
     optimizer.zero_grad();
     of_steps.backward();
     trace.norms.push_back(optimizer.step(training.rate(update), training.limits));

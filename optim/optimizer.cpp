@@ -69,8 +69,8 @@ double Optimizer::checked_norm() const {
   if (std::isfinite(norm)) return norm;
   for (const NamedParameter& parameter : parameters_) {
     const Tensor gradient = parameter.variable.grad();
-    check<ValueError>(!gradient.defined() || all_finite(gradient), "Optimizer",
-                      "gradients must be finite: got NaN or infinity in '{}'", parameter.name);
+    check<NonFiniteError>(!gradient.defined() || all_finite(gradient), "Optimizer",
+                          "gradients must be finite: got NaN or infinity in '{}'", parameter.name);
   }
   return norm;  // of doubles near the largest
 }

@@ -34,8 +34,9 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   /// One update with rate `lr` (finite, >= 0); returns the joint 2-norm of the gradients, from before clipping.
-  /// Parameters without a gradient are left alone. Throws ValueError, before anything changes, naming a
-  /// parameter whose gradient is not finite, and for a clip_norm that is not positive.
+  /// Parameters without a gradient are left alone. Throws, before anything changes,
+  /// NonFiniteError naming a parameter whose gradient is not finite, and ValueError for a clip_norm that is not
+  /// positive.
   double step(double lr, const StepLimits& limits = {});
   void zero_grad();
 

@@ -24,6 +24,9 @@ class IndexError : public Error {  ///< a position outside its range
 class ValueError : public Error {  ///< an argument outside its domain, or an object in the wrong condition for a call
   using Error::Error;
 };
+class NonFiniteError : public ValueError {  ///< a loss or gradient that is NaN or infinite
+  using ValueError::ValueError;
+};
 class FormatError : public Error {  ///< a file or text that is not what it should be
   using Error::Error;
 };

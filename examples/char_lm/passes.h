@@ -13,10 +13,8 @@ struct Pass {
   uint64_t dropout_key;
 };
 
-/// A loss or gradient that is NaN or infinite. Nothing has been updated by then.
-class NonFiniteError : public ValueError {
-  using ValueError::ValueError;
-};
+/// Forward of one pass from `state`, or from the initial state where the window begins a text.
+LossResult loss_of(const CharacterModel& model, const Pass& pass, State& state, SequenceOptions options = {});
 
 /// Forward and backward of the passes of one step, whose gradients add up to that of their mean loss, which is
 /// returned. The state goes from window to window, and is that after the last in the end. Throws NonFiniteError for a

@@ -80,12 +80,9 @@ std::string find_place(const CharacterModel& model, const Archive& bundle) {
   Findings findings;
   State state = training_state(bundle).carried;
   for (const Pass& pass : passes_of(bundle)) {
-    const Window& window = pass.window;
-    if (window.starts) state = model.initial_state(window.inputs.size(0));
     SequenceOptions options;
-    options.dropout_key = pass.dropout_key;
     options.visitor = [&findings](const BackwardView& view) { findings.look(view); };
-    const LossResult result = model.loss(window.inputs, window.targets, state, options);
+    const LossResult result = loss_of(model, pass, state, options);
     result.loss.backward();
     state = model.carry(result.state);
   }

@@ -61,6 +61,7 @@ class Reporter {
   const Record& last() const { return record_; }
   const Progress& progress() const { return progress_; }
   void set_fingerprint(const std::string& text) { progress_.text_fingerprint = text; }
+  const Limits& limits() const { return limits_; }
   double seconds() const;              ///< since this process began
   void clear_bar();                    ///< before anything else is printed
   void note(const std::string& line);  ///< tell(), beside the bar

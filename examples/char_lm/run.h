@@ -44,6 +44,7 @@ class Run {
   int64_t step() const { return report_.last().step; }
   const Record& last() const { return report_.last(); }
   const Progress& progress() const { return report_.progress(); }
+  const Limits& limits() const { return report_.limits(); }
   double seconds() const { return report_.seconds(); }
   void clear_bar() { report_.clear_bar(); }  ///< before anything is printed
   const std::string& path() const { return path_; }

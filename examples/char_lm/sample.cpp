@@ -116,7 +116,11 @@ int sample(const SampleOptions& options) {
     if (streams) show(writing.take_new());
     return goes_on && !interrupt.interrupted();
   };
-  generate_rows(*saved.model, context, {.length = options.length, .sampling = options.sampling, .on_token = on_token},
+  generate_rows(*saved.model, context,
+                {.length = options.length,
+                 .sampling = options.sampling,
+                 .log_probabilities = options.logprobs,
+                 .on_token = on_token},
                 rngs);
   if (options.json) {
     print_json(options, prompt.text, writings);

@@ -32,12 +32,8 @@ std::string quoted(const std::string& word) {
 // Why a run must end before its last step; empty when it need not.
 std::string reason_to_end(const Run& run, const TrainOptions& options) {
   if (options.stop_after > 0 && run.step() >= options.stop_after) return "--stop-after";
-  if (!options.time_limit.empty() && run.seconds() >= parse_seconds("--time-limit", options.time_limit)) {
-    return "--time-limit";
-  }
-  if (!options.token_budget.empty() && run.progress().tokens >= parse_count("--token-budget", options.token_budget)) {
-    return "--token-budget";
-  }
+  if (run.seconds() >= run.limits().seconds) return "--time-limit";
+  if (run.progress().tokens >= run.limits().tokens) return "--token-budget";
   const bool stalls = options.early_stop > 0 && run.progress().validations_since_best >= options.early_stop;
   return stalls ? "--early-stop" : "";
 }

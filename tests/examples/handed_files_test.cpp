@@ -106,9 +106,11 @@ TEST_F(HandedFile, OfAnotherFormatIsRefused) {  // HD-32: formats that are not r
     expect_refused(other, "got " + std::to_string(version) + ", understood is 1");
   }
   const std::string safetensors = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
-  for (const std::string& foreign : {"carousel" + whole_.substr(version_at), std::string("\x1F\x8B\x08"),
-                                     std::string("\x36\0\0\0\0\0\0\0", 8) + safetensors + "abcd"}) {
-    expect_refused(foreign, "is not a Carousel archive: it begins with other bytes");
+  for (const auto& [foreign, guess] :
+       {std::pair("carousel" + whole_.substr(version_at), "it begins with other bytes"),
+        {std::string("\x1F\x8B\x08"), "it is compressed with gzip"},
+        {std::string("\x36\0\0\0\0\0\0\0", 8) + safetensors + "abcd", "it looks like a safetensors file"}}) {
+    expect_refused(foreign, std::string("is not a Carousel archive: ") + guess);
   }
   std::string narrow = whole_, narrow_counts = whole_.substr(header_bytes);
   expect_refused(narrow.erase(length_at + 4, 4), "after the header, which promises");  // lengths of 4 bytes
@@ -141,7 +143,7 @@ TEST_F(HandedFile, WithConfigurationsThatFitNothingIsRefused) {
     save([&](Archive& archive) { archive.texts[text] = lie; });
     expect_refused(commands, part);
   };
-  expect("model/config", "{\"hidden_size\": [1]}", all, "hidden_size must be a whole number of 64 bits: got [1]");
+  expect("model/config", "{\"hidden_size\": [1]}", all, "hidden_size must be one value: got a list or an object");
   expect("model/config", "\n\x1b[31m{", all, "must be a JSON object: got \\n\\x1b[31m{");
   expect("model/config", R"({"vocabulary_size": 13, "hidden_size": 65536})", weights, "mismatched");
   expect("model/layer", "{\"nosuch\": 1}", all, "'nosuch'");

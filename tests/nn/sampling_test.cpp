@@ -127,7 +127,8 @@ TEST(GenerateRows, EachEndsByItself) {
     EXPECT_LT(token.log_probability, 0);
     return token.row == 1 || seen[0].size() < 3;
   };
-  const auto texts = generate_rows(model, std::vector<int64_t>{1}, {.length = 9, .on_token = on_token}, rngs);
+  const auto texts = generate_rows(model, std::vector<int64_t>{1},
+                                   {.length = 9, .log_probabilities = true, .on_token = on_token}, rngs);
   EXPECT_EQ(texts, seen);
   EXPECT_EQ(texts[0].size(), 3U);
   EXPECT_EQ(texts[1].size(), 9U);
