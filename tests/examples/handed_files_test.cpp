@@ -79,12 +79,15 @@ int64_t peak_of_children() {  // bytes
 
 TEST_F(HandedFile, SizesBeyondTheFileAreRefusedWithoutMemory) {  // HD-31
   const std::string payload = whole_.substr(header_bytes);
-  const int64_t most = std::max(peak_of_children(), static_cast<int64_t>(whole_.size()) + 100 * 1024 * 1024);
+  [[maybe_unused]] const int64_t most =
+      std::max(peak_of_children(), static_cast<int64_t>(whole_.size()) + 100 * 1024 * 1024);
   for (const uint64_t number : {uint64_t{33316061322250}, uint64_t{1} << 40, uint64_t{1} << 63, ~uint64_t{0}}) {
     expect_refused(with_number(whole_, length_at, number), "is cut off");
     expect_refused(sealed(whole_, with_number(payload, 1, number)), "does not fit");  // behind the byte order
   }
+#if !defined(CAROUSEL_SANITIZED)  // a sanitizer's own memory would be counted
   EXPECT_LE(peak_of_children(), most);
+#endif
 }
 
 TEST_F(HandedFile, CutOrLongerIsRefused) {  // HD-31

@@ -3,11 +3,9 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
-#pragma GCC diagnostic ignored \
-    "-Wmaybe-uninitialized"  // of GCC 12 about its own <regex> (bug 105562), under the sanitizers
-#include <regex>
 
 #include "char_lm_fixture.h"
+#include "quiet_regex.h"
 
 namespace carousel::examples {
 namespace {

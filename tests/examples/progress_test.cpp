@@ -2,9 +2,9 @@
 #include "common/progress_line.h"
 
 #include <limits>
-#include <regex>
 
 #include "char_lm_fixture.h"
+#include "quiet_regex.h"
 
 namespace carousel::examples {
 namespace {
