@@ -95,6 +95,7 @@ std::vector<double> probabilities(const Tensor& logits, const SamplingOptions& o
   }
   const double top = *std::max_element(values.begin(), values.end());
   std::vector<double> weights;  // the likeliest has 1: no overflow
+  weights.reserve(values.size());
   for (const double value : values) weights.push_back(std::exp((value - top) / options.temperature));
   if (options.top_p < 1) keep_nucleus(weights, options.top_p);
   for (double& weight : weights) weight = weight < options.min_p ? 0 : weight;
