@@ -78,6 +78,15 @@ TEST_F(Handed, ARecordThatWaitedForItsValidationKnowsItsStep) {
 
 // Saves that cannot be made
 
+// The thread sanitizer keeps its books in files, which the limit cuts off: a program ends with SIGBUS as it starts.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CAROUSEL_NEEDS_FILES 1
+#endif
+#endif
+
+#ifndef CAROUSEL_NEEDS_FILES
+
 // Files of the programs that run while it lives end at so many bytes, as on a full disk.
 class FullDisk {
  public:
@@ -137,6 +146,8 @@ TEST_F(Handed, ALogThatCannotGrowHasWholeLines) {
   EXPECT_EQ(info()["step"], 400);
   EXPECT_NEAR(static_cast<double>(log().size()), static_cast<double>(lines), 5) << "lines differ in length";
 }
+
+#endif  // CAROUSEL_NEEDS_FILES
 
 TEST_F(Handed, ARunThatCannotBeWrittenToIsNotTouched) {  // HD-30, HD-40
   ASSERT_EQ(train(text_, {"--stop-after", "5"}).exit_code, 0);
